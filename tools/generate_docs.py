@@ -1,7 +1,7 @@
 """Reference pages of the documentation, rendered from the code; a hook of mkdocs.
 
-Commands, counters, documents, figures, metrics, models, columns of record tables. mkdocs adds the pages to
-docs/reference without writing files; `pages` returns their text.
+Commands, counters, documents, figures, metrics, models, plan fields, columns of record tables. mkdocs
+adds the pages to docs/reference without writing files; `pages` returns their text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from tools import documents
+from tools import documents, plan_reference
 
 from fabricbench import counters
 from fabricbench.analysis.comparison.ratios import PUBLISHED
@@ -98,6 +98,7 @@ def pages() -> dict[str, str]:
         "figures": figures_page(),
         "metrics": metrics_page(),
         "models": models_page(),
+        "plan": plan_reference.page(),
         "records": records_page(),
     }
     return {f"reference/{name}.md": text for name, text in texts.items()}

@@ -78,7 +78,14 @@ AREAS: Mapping[str, Area] = {
     # Buffer, PFC and marking, with those tests of whole runs that depend on them most.
     "switch": Area(
         tuple(
-            f"crates/sim/src/switch/{name}.rs" for name in ("buffer", "pfc", "ecn", "ecn_control", "ecn_law")
+            f"crates/sim/src/switch/{name}.rs"
+            for name in (
+                "admission/buffer",
+                "admission/pfc",
+                "marking/ecn",
+                "marking/ecn_control",
+                "marking/ecn_law",
+            )
         ),
         "fabricbench-sim",
         (("--lib",), ("--test", "congestion", "--test", "fast_forward", "--test", "properties")),

@@ -12,6 +12,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 1600,
     sourcemap: false,
   },
-  server: { proxy: { '/api': server, '/vendor': server } },
+  server: { proxy: { '/api': server, '/vendor': server }, fs: { allow: ['..'] } },
   test: { include: ['tests/**/*.test.ts'], environment: 'node' },
 });

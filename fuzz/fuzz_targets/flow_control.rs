@@ -3,8 +3,8 @@
 
 use fabricbench_fuzz::check_inverse;
 use libfuzzer_sys::fuzz_target;
-use wire::flow_control::{PACKET_BYTES, Packet, Repr};
-use wire::vcrc::vcrc;
+use wire::infiniband::flow_control::{PACKET_BYTES, Packet, Repr};
+use wire::infiniband::vcrc::vcrc;
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);

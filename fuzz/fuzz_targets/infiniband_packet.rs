@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::{Error, InfinibandPacket, icrc, lrh, vcrc};
+use wire::infiniband::{lrh, vcrc};
+use wire::{Error, InfinibandPacket, icrc};
 
 /// Lanes and local identifiers: what precedes the transport packet in an input.
 const ROUTE_BYTES: usize = 6;

@@ -3,7 +3,7 @@
 
 use fabricbench_fuzz::check_inverse;
 use libfuzzer_sys::fuzz_target;
-use wire::lrh::{HEADER_BYTES, Packet, Repr};
+use wire::infiniband::lrh::{HEADER_BYTES, Packet, Repr};
 
 fuzz_target!(|bytes: &[u8]| {
     check_inverse(bytes, HEADER_BYTES, |bytes| Repr::parse(&Packet::new(bytes)?), Repr::emit);

@@ -3,7 +3,7 @@
 
 use fabricbench_fuzz::check_inverse;
 use libfuzzer_sys::fuzz_target;
-use wire::pfc::{DESTINATION, FRAME_BYTES, Frame, Repr};
+use wire::ethernet::pfc::{DESTINATION, FRAME_BYTES, Frame, Repr};
 
 const CONTROL: [u8; 4] = [0x88, 0x08, 0x01, 0x01];
 

@@ -1,4 +1,4 @@
-//! One agent that plays all hosts of a run spec, by a driver: what a profiler looks at.
+//! Profiling program: one agent that acts as all hosts of a run spec, with a driver.
 //!
 //! `one_agent SPEC.json DRIVER ADDRESS` prints the counters of the endpoint.
 

@@ -1,4 +1,4 @@
-//! Monotonic real-time clock.
+//! Monotonic clock of the host, in picoseconds since a start time.
 
 use std::mem;
 use units::Instant;
@@ -12,19 +12,16 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that starts now.
-    #[must_use]
     pub fn start() -> Self {
         Self { start_ns: monotonic_ns() }
     }
 
     /// Time since the start, in whole nanoseconds.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.at(monotonic_ns())
     }
 
     /// Converts a value of `CLOCK_MONOTONIC`; values before the start give the start.
-    #[must_use]
     pub const fn at(&self, monotonic_ns: u64) -> Instant {
         // 2^64 ps are 213 days.
         Instant(monotonic_ns.saturating_sub(self.start_ns) * 1_000)
@@ -32,7 +29,6 @@ impl Clock {
 }
 
 /// Current value of `CLOCK_MONOTONIC`, which is common to all processes of a host [ns].
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     // SAFETY: all zeros is a valid value of this plain C structure.
     let mut time: libc::timespec = unsafe { mem::zeroed() };

@@ -4,12 +4,12 @@
 //! the data path:
 //!
 //! 1. [`Clock`]: picoseconds since a start time, which several endpoints may share.
-//! 2. [`Endpoint`]: sockets and the queue pairs that share them. Post work, then call [`Endpoint::turn`] in a
+//! 2. [`Endpoint`]: sockets and the queue pairs that share them. Post work, then call [`Endpoint::poll`] in a
 //!    loop. [`Options`] sets traffic classes, source ports and limits.
 //! 3. [`Loss`]: drops packets on purpose before they reach the socket.
 //! 4. [`loopback`]: two endpoints on one host that transfer random data and compare every byte.
 //!
-//! # What it measures
+//! # Measurements
 //! The view of software at the ends of a path. A timestamp is the time at which a thread handled the packet:
 //! about 10 us late at best, a scheduler time slice at worst. Loss in the fabric and drops of a full socket
 //! buffer cannot be distinguished. Packets have a valid ICRC, ECT(0) and their payload, so switches and
@@ -21,26 +21,19 @@
 
 mod clock;
 mod endpoint;
-mod identifications;
 mod limit;
 pub mod loopback;
 mod loss;
 mod memory;
-mod numbers;
 mod options;
-mod outbox;
-mod pair;
 mod path;
 pub mod run;
-mod schedule;
 mod socket;
-mod transmitter;
 mod verbs;
 
 pub use clock::{Clock, monotonic_ns};
-pub use endpoint::{ConnectError, Endpoint};
+pub use endpoint::{ConnectError, Ended, Endpoint, Operation, Pair, PairId, Request, Sent};
 pub use loss::Loss;
 pub use memory::{Memory, Pattern};
 pub use options::{Classes, Options, TrafficClass};
-pub use pair::{Ended, Pair, PairId, Sent};
 pub use verbs::VerbsError;

@@ -1,7 +1,11 @@
-//! Rate limit of payload.
+//! Rate limit of payload: a token bucket, and the size of send calls at a rate.
 
 use units::{Instant, Rate, Span};
 
+/// Maximum duration of a send call at the limit rate.
+const CALL: Span = Span::from_us(500);
+/// Minimum size of a send call: a page [bytes].
+const CALL_BYTES_MIN: u64 = 4_096;
 /// Burst permitted after a pause, as a time at the limit rate.
 const BURST: Span = Span::from_us(1_000);
 
@@ -18,6 +22,12 @@ impl RateLimit {
     /// A full bucket with this rate [bit/s].
     pub(crate) const fn new(rate_bps: u64) -> Self {
         Self { rate: Rate::from_bps(rate_bps), full_at: Instant::ZERO }
+    }
+
+    /// Maximum size of a send call at this rate [bytes].
+    pub(crate) fn call_bytes(rate_bps: u64) -> u64 {
+        let bytes = u128::from(rate_bps) * u128::from(CALL.0) / 8_000_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(CALL_BYTES_MIN)
     }
 
     /// Earliest time to send payload.

@@ -1,6 +1,7 @@
-//! Loopback test: two endpoints on one host, one thread each; received data is compared byte by byte.
+//! Loopback test: description, run and results of transfers between two endpoints of one host, one thread
+//! each; received data is compared byte by byte.
 
-use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Pair, PairId};
+use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Operation, Pair, PairId};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -174,7 +175,7 @@ pub enum LoopbackError {
 
 impl Transfer {
     /// Whether the receiver got the immediate data of transfer `index`, or none was due.
-    fn is_told(&self, index: u32, received: &mut Pair) -> bool {
+    fn is_notified(&self, index: u32, received: &mut Pair) -> bool {
         self.verb != Verb::WriteWithImmediate
             || received.poll_completion().is_some_and(|ended| ended.completion.immediate == Some(index))
     }
@@ -271,7 +272,7 @@ impl Sender {
     /// Sends until all transfers have completed, or until `limit`.
     fn run(&mut self, clock: Clock, limit: Instant) -> io::Result<()> {
         while !self.is_done() && clock.now() < limit {
-            self.endpoint.turn(PATIENCE)?;
+            self.endpoint.poll(PATIENCE)?;
             for (pair, ended) in self.pairs.iter().zip(&mut self.ended) {
                 if let Some(Ended { at, completion, .. }) = self.endpoint.pair_mut(*pair).poll_completion() {
                     *ended = Some((at, completion.status));
@@ -300,7 +301,7 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<()> {
             while !is_over.load(Ordering::Relaxed) {
-                receiving.turn(PATIENCE)?;
+                receiving.poll(PATIENCE)?;
             }
             Ok(())
         });
@@ -309,12 +310,12 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
         let received = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         sent.and(received)
     })?;
-    let told: Vec<bool> = (0..)
+    let are_notified: Vec<bool> = (0..)
         .zip(&description.transfers)
         .zip(&pairs)
-        .map(|((index, transfer), &pair)| transfer.is_told(index, receiving.pair_mut(pair)))
+        .map(|((index, transfer), &pair)| transfer.is_notified(index, receiving.pair_mut(pair)))
         .collect();
-    Ok(facts(&sender, (&receiving, &told), &pairs, clock.now()))
+    Ok(facts(&sender, &receiving, &are_notified, &pairs, clock.now()))
 }
 
 /// Creates the queue pairs of the receiving end.
@@ -356,25 +357,32 @@ fn post_transfers(
     }
     let start = clock.now();
     for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
-        let posted = match verb {
-            Verb::Write => endpoint.post_write(pairs[index], 0..bytes, ADDRESS),
-            Verb::WriteWithImmediate => {
-                endpoint.post_write_with_immediate(pairs[index], 0..bytes, ADDRESS, index as u32)
-            }
-            Verb::Send => endpoint.post_send(pairs[index], 0..bytes),
+        let request = match verb {
+            Verb::Write => Operation::Write(ADDRESS).of(0..bytes),
+            Verb::WriteWithImmediate => Operation::Write(ADDRESS).with_immediate(0..bytes, index as u32),
+            Verb::Send => Operation::Send.of(0..bytes),
         };
-        posted.map_err(|error| LoopbackError::Post { index, error })?;
+        endpoint.post(pairs[index], request).map_err(|error| LoopbackError::Post { index, error })?;
     }
     Ok(Sender { endpoint, ended: vec![None; pairs.len()], pairs, start })
 }
 
-fn facts(sender: &Sender, (receiving, told): (&Endpoint, &[bool]), pairs: &[PairId], end: Instant) -> Facts {
+fn facts(
+    sender: &Sender,
+    receiving: &Endpoint,
+    are_notified: &[bool],
+    pairs: &[PairId],
+    end: Instant,
+) -> Facts {
     let ends = [&sender.endpoint, receiving];
     let ended = sender.ended.iter().map(|ended| ended.map_or(end, |(at, _)| at)).max();
     let duration_ps = ended.unwrap_or(sender.start).since(sender.start).0;
     let each = pairs.iter().enumerate().map(|(index, &pair)| transfer_facts(sender, receiving, pair, index));
     let mut transfers: Vec<_> = each.collect();
-    transfers.iter_mut().zip(told).for_each(|(transfer, &is_told)| transfer.is_equal &= is_told);
+    transfers
+        .iter_mut()
+        .zip(are_notified)
+        .for_each(|(transfer, &is_notified)| transfer.is_equal &= is_notified);
     let whole = transfers.iter().filter(|transfer| transfer.is_equal);
     let bits = u128::from(whole.map(|transfer| transfer.bytes).sum::<u64>()) * 8;
     Facts {

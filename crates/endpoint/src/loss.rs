@@ -1,4 +1,4 @@
-//! Deliberate packet loss.
+//! Deliberate packet loss: drops one in n packets at random, by a seed.
 
 use units::{Seed, Stream};
 
@@ -12,7 +12,6 @@ pub struct Loss {
 impl Loss {
     /// Drops one packet in `one_in` on average (0: none, 1: all), reproducibly for the same `seed` and
     /// `endpoint`.
-    #[must_use]
     pub fn new(one_in: u64, seed: Seed, endpoint: u64) -> Self {
         Self { one_in, random: seed.stream("endpoint.loss", endpoint) }
     }

@@ -1,4 +1,4 @@
-//! Memory that the work of a queue pair reads and its peer writes.
+//! Memory of a queue pair: private bytes, a shared read-only pattern, or bytes verified against a pattern.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,14 +33,12 @@ impl Pattern {
     ///
     /// # Panics
     /// When the part exceeds the buffer.
-    #[must_use]
     pub fn new(bytes: Arc<[u8]>, part: Range<usize>) -> Self {
-        assert!(part.start <= part.end && part.end <= bytes.len(), "the part is of the bytes");
+        assert!(part.start <= part.end && part.end <= bytes.len(), "the part is within the buffer");
         Self { bytes, part }
     }
 
     /// The bytes of the part.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.part.clone()]
     }
@@ -54,7 +52,6 @@ impl From<Vec<u8>> for Memory {
 
 impl Memory {
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Own(bytes) | Self::Checked { bytes, .. } => bytes,
@@ -63,7 +60,6 @@ impl Memory {
     }
 
     /// Bytes written so far that differ from the expected ones.
-    #[must_use]
     pub const fn wrong_bytes(&self) -> u64 {
         match self {
             Self::Own(_) | Self::Shared(_) => 0,
@@ -88,17 +84,17 @@ impl Memory {
                 *wrong_bytes += differences(payload, &expected.bytes()[part.clone()]);
                 bytes[part].copy_from_slice(payload);
             }
-            Self::Shared(_) => unreachable!("a peer cannot register what it shares"),
+            Self::Shared(_) => unreachable!("shared memory is not registered for peers"),
         }
     }
 }
 
 /// Number of differing bytes of two slices of equal length.
-pub(crate) fn differences(found: &[u8], expected: &[u8]) -> u64 {
-    if found == expected {
+pub(crate) fn differences(bytes: &[u8], expected: &[u8]) -> u64 {
+    if bytes == expected {
         return 0;
     }
-    found.iter().zip(expected).filter(|(found, expected)| found != expected).count() as u64
+    bytes.iter().zip(expected).filter(|(byte, expected)| byte != expected).count() as u64
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Options of an endpoint.
+//! Options of an endpoint: traffic classes, source ports, limits of packets in flight, batches and rates.
 
 use crate::socket::SEGMENTS_MAX;
 use wire::ipv4::{Dscp, Ecn};
@@ -14,7 +14,6 @@ pub struct TrafficClass {
 
 impl TrafficClass {
     /// The second byte of an IPv4 header: DSCP and ECN.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         self.dscp.value() << 2 | self.ecn as u8
     }
@@ -23,7 +22,7 @@ impl TrafficClass {
 impl Default for TrafficClass {
     /// AF31 with ECT(0), the usual class of RoCE data.
     fn default() -> Self {
-        Self { dscp: known(26), ecn: Ecn::Ect0 }
+        Self { dscp: valid_dscp(26), ecn: Ecn::Ect0 }
     }
 }
 
@@ -40,9 +39,8 @@ pub struct Classes {
 
 impl Classes {
     /// Replaces the code points, each from 0 to 63.
-    #[must_use]
     pub fn with_dscp(self, [data, acknowledgements, notifications]: [u8; 3]) -> Self {
-        let with = |class: TrafficClass, dscp| TrafficClass { dscp: known(dscp), ..class };
+        let with = |class: TrafficClass, dscp| TrafficClass { dscp: valid_dscp(dscp), ..class };
         Self {
             data: with(self.data, data),
             acknowledgements: with(self.acknowledgements, acknowledgements),
@@ -57,7 +55,7 @@ impl Default for Classes {
         Self {
             data: TrafficClass::default(),
             acknowledgements: TrafficClass::default(),
-            notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
+            notifications: TrafficClass { dscp: valid_dscp(48), ecn: Ecn::NotEct },
         }
     }
 }
@@ -98,7 +96,7 @@ impl Default for Options {
     }
 }
 
-/// A code point known to be valid.
-fn known(value: u8) -> Dscp {
+/// A valid code point.
+fn valid_dscp(value: u8) -> Dscp {
     Dscp::new(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! MTU of the path to a peer.
+//! MTU of the path to a peer, from the kernel, and the error of packets that exceed it.
 
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
@@ -15,20 +15,20 @@ pub(crate) fn mtu_bytes(from: Ipv4Addr, to: Ipv4Addr) -> io::Result<u32> {
     let probe = UdpSocket::bind(SocketAddrV4::new(from, 0))?;
     probe.connect(SocketAddrV4::new(to, DISCARD_PORT))?;
     let (mut mtu, mut bytes) = (0 as c_int, mem::size_of::<c_int>() as libc::socklen_t);
-    let (descriptor, place) = (probe.as_raw_fd(), (&raw mut mtu).cast());
+    let (descriptor, pointer) = (probe.as_raw_fd(), (&raw mut mtu).cast());
     // SAFETY: the value is an int that outlives the call, and `bytes` is its size.
     let result =
-        unsafe { libc::getsockopt(descriptor, libc::IPPROTO_IP, libc::IP_MTU, place, &raw mut bytes) };
+        unsafe { libc::getsockopt(descriptor, libc::IPPROTO_IP, libc::IP_MTU, pointer, &raw mut bytes) };
     if result == 0 { Ok(mtu as u32) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Error for packets that exceed the path MTU.
 pub(crate) fn too_long(packet_bytes: usize, from: Ipv4Addr, to: Ipv4Addr) -> io::Error {
-    let found = match mtu_bytes(from, to) {
+    let state = match mtu_bytes(from, to) {
         Ok(bytes) => format!("has an MTU of {bytes}"),
-        Err(error) => format!("is not known: {error}"),
+        Err(error) => format!("has an unknown MTU: {error}"),
     };
-    let text = format!("packets of {packet_bytes} bytes do not fit: the path from {from} to {to} {found}");
+    let text = format!("packets of {packet_bytes} bytes do not fit: the path from {from} to {to} {state}");
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 

@@ -1,8 +1,8 @@
 //! UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] describes, and that reports
 //! the ECN of received datagrams.
 
+use crate::endpoint::Route;
 use crate::options::TrafficClass;
-use crate::outbox::Way;
 use crate::path;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, IoSlice};
@@ -47,7 +47,7 @@ pub(crate) struct Socket {
     /// Default traffic class of packets.
     class: TrafficClass,
     /// Whether the host segments the data of one call into datagrams (GSO), as far as known.
-    cuts: bool,
+    can_segment: bool,
     /// Number of calls that failed for lack of a route, with the last error.
     unsent: (u64, Option<io::Error>),
 }
@@ -66,7 +66,7 @@ impl Socket {
             SocketAddr::V4(local) => local,
             SocketAddr::V6(_) => unreachable!("a socket bound to an IPv4 address has one"),
         };
-        let bound = Self { socket, local, class, cuts: true, unsent: (0, None) };
+        let bound = Self { socket, local, class, can_segment: true, unsent: (0, None) };
         bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         bound.set(libc::IPPROTO_IP, libc::IP_TOS, class.byte().into())?;
         bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
@@ -118,8 +118,8 @@ impl Socket {
     }
 
     /// Whether the host segments the data of one call into datagrams, as far as known.
-    pub(crate) const fn cuts(&self) -> bool {
-        self.cuts
+    pub(crate) const fn can_segment(&self) -> bool {
+        self.can_segment
     }
 
     /// Sends, in one call, either one datagram or datagrams of `segment_bytes`, the last of which may be
@@ -132,21 +132,21 @@ impl Socket {
         &mut self,
         datagrams: &[IoSlice<'_>],
         segment_bytes: Option<u16>,
-        way: &Way,
+        route: &Route,
     ) -> io::Result<()> {
-        match self.send_call(datagrams, segment_bytes, way) {
-            Err(error) if segment_bytes.is_some() && is_of_cutting(&error) => {
-                self.cuts = false;
+        match self.send_call(datagrams, segment_bytes, route) {
+            Err(error) if segment_bytes.is_some() && is_segmentation_unsupported(&error) => {
+                self.can_segment = false;
                 Ok(())
             }
-            Err(error) if is_of_the_way(&error) => {
+            Err(error) if is_unreachable(&error) => {
                 self.unsent = (self.unsent.0 + 1, Some(error));
                 Ok(())
             }
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
                 let bytes = segment_bytes
                     .map_or_else(|| datagrams.iter().map(|slice| slice.len()).sum(), usize::from);
-                Err(path::too_long(bytes + IP_UDP_BYTES, *self.local.ip(), *way.to.ip()))
+                Err(path::too_long(bytes + IP_UDP_BYTES, *self.local.ip(), *route.to.ip()))
             }
             result => result,
         }
@@ -158,18 +158,18 @@ impl Socket {
     }
 
     /// Sends with one call; blocks until the buffer has room.
-    fn send_call(&self, slices: &[IoSlice<'_>], segment_bytes: Option<u16>, way: &Way) -> io::Result<()> {
+    fn send_call(&self, slices: &[IoSlice<'_>], segment_bytes: Option<u16>, route: &Route) -> io::Result<()> {
         // SAFETY: all zeros is a valid value of these plain C structures.
         let (mut address, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
         address.sin_family = libc::AF_INET as libc::sa_family_t;
-        address.sin_port = way.to.port().to_be();
-        address.sin_addr.s_addr = u32::from(*way.to.ip()).to_be();
+        address.sin_port = route.to.port().to_be();
+        address.sin_addr.s_addr = u32::from(*route.to.ip()).to_be();
         let mut control = Control::default();
         if let Some(segment_bytes) = segment_bytes {
             control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment_bytes.to_ne_bytes());
         }
-        if way.class != self.class {
-            control.push(libc::IPPROTO_IP, libc::IP_TOS, &c_int::from(way.class.byte()).to_ne_bytes());
+        if route.class != self.class {
+            control.push(libc::IPPROTO_IP, libc::IP_TOS, &c_int::from(route.class.byte()).to_ne_bytes());
         }
         message.msg_name = (&raw mut address).cast();
         message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
@@ -269,8 +269,8 @@ impl Datagrams {
         // macros stay within it.
         unsafe {
             let mut header = libc::CMSG_FIRSTHDR(message);
-            while let Some(found) = header.as_ref() {
-                match (found.cmsg_level, found.cmsg_type) {
+            while let Some(control) = header.as_ref() {
+                match (control.cmsg_level, control.cmsg_type) {
                     (libc::IPPROTO_IP, libc::IP_TOS) => {
                         self.ecn = Ecn::from_low_bits(*libc::CMSG_DATA(header));
                     }
@@ -288,13 +288,13 @@ impl Datagrams {
 
 /// Whether a call failed because the host or device cannot segment datagrams: not supported (`EINVAL`,
 /// `ENOPROTOOPT`), or the device lacks the checksum offload that it needs (`EIO`).
-fn is_of_cutting(error: &io::Error) -> bool {
+fn is_segmentation_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOPROTOOPT | libc::EIO))
 }
 
 /// Whether a call failed for lack of a path to the peer, which may be temporary: link down, missing route,
 /// unresolved neighbour, full queue, firewall.
-fn is_of_the_way(error: &io::Error) -> bool {
+fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -324,12 +324,12 @@ mod tests {
         let mut buffer = [0; 16];
         assert!(other.receive(&mut buffer).unwrap().is_none());
         for (dscp, ecn) in [(26, Ecn::Ect0), (26, Ecn::CongestionExperienced), (48, Ecn::NotEct)] {
-            let way = Way {
+            let route = Route {
                 port: 0,
                 to: other.local(),
                 class: TrafficClass { dscp: Dscp::new(dscp).unwrap(), ecn },
             };
-            one.send(&[IoSlice::new(b"hel"), IoSlice::new(b"lo")], None, &way).unwrap();
+            one.send(&[IoSlice::new(b"hel"), IoSlice::new(b"lo")], None, &route).unwrap();
             other.wait(Span::from_us(1_000_000)).unwrap();
             let datagram = other.receive(&mut buffer).unwrap().unwrap();
             assert_eq!((&buffer[..datagram.bytes], datagram.from), (&b"hello"[..], one.local()));
@@ -343,9 +343,12 @@ mod tests {
             Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
             Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
         );
-        let way =
-            Way { port: 0, to: other.local(), class: TrafficClass { dscp: Dscp::default(), ecn: Ecn::Ect1 } };
-        one.send(&[IoSlice::new(b"abcab"), IoSlice::new(b"cabcd")], Some(3), &way).unwrap();
+        let route = Route {
+            port: 0,
+            to: other.local(),
+            class: TrafficClass { dscp: Dscp::default(), ecn: Ecn::Ect1 },
+        };
+        one.send(&[IoSlice::new(b"abcab"), IoSlice::new(b"cabcd")], Some(3), &route).unwrap();
         let (mut buffer, mut received) = ([0; 64], Vec::new());
         while received.len() < 4 {
             other.wait(Span::from_us(1_000_000)).unwrap();

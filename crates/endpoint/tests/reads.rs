@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests, too")]
 
-use endpoint::{Clock, Endpoint, Loss, PairId};
+use endpoint::{Clock, Endpoint, Loss, Operation, PairId};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use transport::{Config, Controller, Reads, Recovery, Region, Settings, Status};
 use units::{Seed, Span};
@@ -62,12 +62,13 @@ fn what_is_read_between_writes_is_what_the_peer_has() {
         let half = MEMORY / 2;
         let sizes = [half, 1, 0, 4096, 100_003];
         for bytes in sizes {
-            ends[0].post_read(reader, 0..bytes, ADDRESS).unwrap();
-            ends[0].post_write(reader, half..half + 5_000, ADDRESS + half as u64).unwrap();
+            ends[0].post(reader, Operation::Read(ADDRESS).of(0..bytes)).unwrap();
+            let write = Operation::Write(ADDRESS + half as u64).of(half..half + 5_000);
+            ends[0].post(reader, write).unwrap();
         }
         let mut statuses = Vec::new();
         while statuses.len() < 2 * sizes.len() {
-            ends.iter_mut().for_each(|end| end.turn(Span::from_us(50)).unwrap());
+            ends.iter_mut().for_each(|end| end.poll(Span::from_us(50)).unwrap());
             statuses.extend(ends[0].poll_completion().map(|(_, ended)| ended.completion.status));
         }
         assert!(statuses.iter().all(|status| *status == Status::Success), "{statuses:?}");

@@ -1,10 +1,11 @@
-//! Interface of a node while it is processed: inboxes, sending of messages, records.
+//! Interface of a node while it is processed: inboxes, sending of messages, records. Delivers messages within
+//! the partition, marks their receivers as active, and stores messages to other partitions.
 
 use crate::bits::BitSet;
-use crate::mail::Letters;
+use crate::mail::RemoteMessages;
 use crate::prefetch::prefetch;
 use crate::{Inbox, Message, PartitionPlan, Totals, Window};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use units::{Instant, Span};
 
 /// Above this number of inboxes the partitions of a processor exceed a second-level cache of 1 MiB.
@@ -26,15 +27,15 @@ pub struct Destination {
 pub struct Context<M, R, T> {
     inboxes: Vec<Inbox<M>>,
     is_large: bool,
-    post: Post<M>,
+    delivery: Delivery<M>,
     /// Records reported in this window.
     pub records: Vec<R>,
     /// Counters since the start.
     pub totals: T,
 }
 
-/// State needed to deliver a message, besides its inbox.
-struct Post<M> {
+/// State needed to deliver a message, other than its inbox.
+struct Delivery<M> {
     partition: u32,
     span: Span,
     /// The first of the windows being processed.
@@ -43,19 +44,19 @@ struct Post<M> {
     active: Vec<BitSet>,
     /// Temporary memory: active nodes of one side.
     on_side: BitSet,
-    remote: Vec<Letters<M>>,
+    remote: Vec<RemoteMessages<M>>,
     /// Other partitions with messages sent to them in this window.
     receivers: Vec<u32>,
     /// Earliest arrival among messages to other partitions in this window.
     remote_earliest: Instant,
 }
 
-/// Sending end of a link, looked up once for all messages that a node sends on it.
+/// Sending end of a link, resolved once for all messages that a node sends on it.
 pub struct Outlet<'a, M> {
     to: Destination,
     /// `None` if it is in another partition.
     inbox: Option<&'a mut Inbox<M>>,
-    post: &'a mut Post<M>,
+    delivery: &'a mut Delivery<M>,
     messages: &'a mut u64,
 }
 
@@ -63,7 +64,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     pub(crate) fn new(plan: PartitionPlan, nodes: usize, inboxes: usize) -> Self {
         let PartitionPlan { index: partition, partitions, sharing, span, slots } = plan;
         assert!(slots.is_power_of_two(), "slots are addressed by masking");
-        let post = Post {
+        let delivery = Delivery {
             partition,
             span,
             first: 0,
@@ -76,7 +77,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         Self {
             inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
             is_large: inboxes * sharing > LARGE_INBOXES,
-            post,
+            delivery,
             records: Vec::new(),
             totals: T::default(),
         }
@@ -101,17 +102,18 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// The sending end of the link to `to`.
     #[inline(always)]
     pub fn outlet(&mut self, to: Destination) -> Outlet<'_, M> {
-        let Self { inboxes, post, totals, .. } = self;
-        let inbox = if to.partition == post.partition { Some(&mut inboxes[to.inbox as usize]) } else { None };
-        Outlet { to, inbox, post, messages: totals.messages_mut() }
+        let Self { inboxes, delivery, totals, .. } = self;
+        let inbox =
+            if to.partition == delivery.partition { Some(&mut inboxes[to.inbox as usize]) } else { None };
+        Outlet { to, inbox, delivery, messages: totals.messages_mut() }
     }
 
     /// Delivers messages from another partition.
-    pub(crate) fn receive_all(&mut self, letters: &mut Letters<M>) {
-        for (to, message) in letters.iter() {
-            self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || *message);
+    pub(crate) fn receive_all(&mut self, messages: &mut RemoteMessages<M>) {
+        for (to, message) in messages.iter() {
+            self.delivery.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || *message);
         }
-        letters.clear();
+        messages.clear();
     }
 
     /// Arrival of the first message in an inbox of the node being processed; never if it is empty.
@@ -144,7 +146,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// Prefetches an inbox before a message is sent to it.
     #[inline]
     pub fn prefetch(&self, to: Destination) {
-        if to.partition == self.post.partition {
+        if to.partition == self.delivery.partition {
             prefetch(&self.inboxes, to.inbox as usize);
         }
     }
@@ -152,7 +154,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// Prefetches the memory of the next `messages` messages to an inbox, once the inbox itself is loaded.
     #[inline]
     pub fn prefetch_next(&self, to: Destination, messages: usize) {
-        if to.partition == self.post.partition {
+        if to.partition == self.delivery.partition {
             self.inboxes[to.inbox as usize].prefetch_next(messages);
         }
     }
@@ -160,44 +162,44 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// Makes `node` active in `window`, which must be within the horizon.
     #[inline]
     pub(crate) fn wake(&mut self, window: u64, node: u32) {
-        self.post.wake(window, node);
+        self.delivery.wake(window, node);
     }
 
     /// One past the last window that has a slot, relative to the current one.
     pub(crate) const fn horizon(&self) -> u64 {
-        self.post.first + self.post.active.len() as u64
+        self.delivery.first + self.delivery.active.len() as u64
     }
 
     /// Enters `window` and appends its active nodes to `nodes`, in ascending order.
     pub(crate) fn enter(&mut self, window: u64, nodes: &mut Vec<u32>) {
-        self.post.begin(window);
-        let slot = self.post.slot(window);
-        self.post.active[slot].drain(|node| nodes.push(node));
+        self.delivery.begin(window);
+        let slot = self.delivery.slot(window);
+        self.delivery.active[slot].drain(|node| nodes.push(node));
     }
 
-    /// Enters the windows from `first` to `last` and appends the nodes of `side` that are active in any of
-    /// them to `nodes`, in ascending order.
-    pub(crate) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
-        let post = &mut self.post;
-        post.begin(first);
-        for window in first..=last {
-            let slot = post.slot(window);
-            post.active[slot].move_among(side, &mut post.on_side);
+    /// Enters `windows` and appends the nodes of `side` that are active in any of them to `nodes`, in
+    /// ascending order.
+    pub(crate) fn enter_side(&mut self, windows: RangeInclusive<u64>, side: &BitSet, nodes: &mut Vec<u32>) {
+        let delivery = &mut self.delivery;
+        delivery.begin(*windows.start());
+        for window in windows {
+            let slot = delivery.slot(window);
+            delivery.active[slot].move_among(side, &mut delivery.on_side);
         }
-        post.on_side.drain(|node| nodes.push(node));
+        delivery.on_side.drain(|node| nodes.push(node));
     }
 
     /// The next window with an active node in this partition.
     pub(crate) fn next_active(&self) -> Option<u64> {
-        let post = &self.post;
-        (post.first..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
+        let delivery = &self.delivery;
+        (delivery.first..self.horizon()).find(|&window| !delivery.active[delivery.slot(window)].is_empty())
     }
 
     /// Whether `window`, which was not entered yet, has an active node or a message to another partition.
     pub(crate) fn is_active(&self, window: u64) -> bool {
-        let post = &self.post;
-        let is_near = (post.first..self.horizon()).contains(&window);
-        (is_near && !post.active[post.slot(window)].is_empty()) || self.next_remote() == Some(window)
+        let delivery = &self.delivery;
+        let is_near = (delivery.first..self.horizon()).contains(&window);
+        (is_near && !delivery.active[delivery.slot(window)].is_empty()) || self.next_remote() == Some(window)
     }
 
     /// Arrival of the first of all messages.
@@ -207,14 +209,14 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
 
     /// Window of the earliest message to another partition.
     pub(crate) fn next_remote(&self) -> Option<u64> {
-        let Post { remote_earliest, span, .. } = self.post;
+        let Delivery { remote_earliest, span, .. } = self.delivery;
         (remote_earliest != Instant::NEVER).then(|| remote_earliest.0 / span.0)
     }
 
     /// A partition with messages to it, and the messages; the caller drains them.
-    pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<M>)> {
-        let to = self.post.receivers.pop()?;
-        Some((to, &mut self.post.remote[to as usize]))
+    pub(crate) fn next_remote_messages(&mut self) -> Option<(u32, &mut RemoteMessages<M>)> {
+        let to = self.delivery.receivers.pop()?;
+        Some((to, &mut self.delivery.remote[to as usize]))
     }
 
     /// All inboxes, and the totals.
@@ -226,35 +228,35 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// after time has jumped to `window`.
     pub(crate) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
         for inbox in inboxes {
-            let span = self.post.span;
+            let span = self.delivery.span;
             let arrivals: Vec<u64> =
                 self.inboxes[inbox as usize].iter().map(|message| message.at().0 / span.0).collect();
             let last = arrivals.last().map_or(window.index, |&last| last.max(window.index));
-            self.inboxes[inbox as usize].known_until = Window::new(last, span).end;
+            self.inboxes[inbox as usize].active_until = Window::new(last, span).end;
             arrivals.into_iter().filter(|&at| at > window.index).for_each(|at| self.wake(at, node));
         }
     }
 
     /// Removes all active nodes from all windows.
     pub(crate) fn clear_active(&mut self, window: Window) {
-        self.post.first = window.index;
-        self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
+        self.delivery.first = window.index;
+        self.delivery.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
     /// Messages in an inbox.
-    pub(crate) fn on_way_to(&self, inbox: u32) -> impl Iterator<Item = &M> {
+    pub(crate) fn messages_to(&self, inbox: u32) -> impl Iterator<Item = &M> {
         self.inboxes[inbox as usize].iter()
     }
 
     /// Number of messages not received yet for which `counts` is true.
     pub(crate) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
         let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();
-        let leaving = self.post.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
+        let leaving = self.delivery.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
         (waiting + leaving) as u64
     }
 }
 
-impl<M: Message> Post<M> {
+impl<M: Message> Delivery<M> {
     /// Starts to process the windows from `first` on.
     const fn begin(&mut self, first: u64) {
         self.first = first;
@@ -265,8 +267,8 @@ impl<M: Message> Post<M> {
     #[inline(always)]
     fn put(&mut self, inbox: &mut Inbox<M>, node: u32, at: Instant, make: impl Fn() -> M) {
         inbox.push_with(make);
-        if at >= inbox.known_until {
-            inbox.known_until = self.announce(at, node);
+        if at >= inbox.active_until {
+            inbox.active_until = self.announce(at, node);
         }
     }
 
@@ -290,13 +292,13 @@ impl<M: Message> Post<M> {
     }
 
     #[inline(never)]
-    fn leave(&mut self, to: Destination, message: M) {
+    fn send_remote(&mut self, to: Destination, message: M) {
         self.remote_earliest = self.remote_earliest.min(message.at());
-        let leaving = &mut self.remote[to.partition as usize];
-        if leaving.is_empty() {
+        let messages = &mut self.remote[to.partition as usize];
+        if messages.is_empty() {
             self.receivers.push(to.partition);
         }
-        leaving.push((to, message));
+        messages.push((to, message));
     }
 }
 
@@ -304,11 +306,11 @@ impl<M: Message> Outlet<'_, M> {
     /// Sends the message built by `make`; see [`Context::send_with`].
     #[inline(always)]
     pub fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
-        debug_assert!(at.0 / self.post.span.0 > self.post.first, "a message outran the lookahead");
+        debug_assert!(at.0 / self.delivery.span.0 > self.delivery.first, "a message outran the lookahead");
         *self.messages += 1;
         match &mut self.inbox {
-            Some(inbox) => self.post.put(inbox, self.to.node, at, make),
-            None => self.post.leave(self.to, make()),
+            Some(inbox) => self.delivery.put(inbox, self.to.node, at, make),
+            None => self.delivery.send_remote(self.to, make()),
         }
     }
 }

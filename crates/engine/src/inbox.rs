@@ -1,4 +1,4 @@
-//! Messages in flight on one directed link.
+//! Inbox: the queue of messages in flight on one directed link.
 
 use crate::{Message, Ring};
 use units::Instant;
@@ -10,12 +10,12 @@ use units::Instant;
 pub struct Inbox<M> {
     messages: Ring<M>,
     /// End of the last window in which a message arrives: its node is already active in all windows before.
-    pub(crate) known_until: Instant,
+    pub(crate) active_until: Instant,
 }
 
 impl<M: Message> Inbox<M> {
     pub(crate) fn new() -> Self {
-        Self { messages: Ring::default(), known_until: Instant::ZERO }
+        Self { messages: Ring::default(), active_until: Instant::ZERO }
     }
 
     /// Arrival of the first message; never if there is none.

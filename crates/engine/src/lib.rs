@@ -24,28 +24,26 @@
 //! The same nodes receive the same messages in the same windows for any number of partitions. Not supported:
 //! links without latency, and messages of one link that overtake each other.
 
+mod barrier;
 mod bits;
 mod context;
 mod inbox;
 mod mail;
-mod meeting;
-mod on_threads;
 mod partition;
 pub mod prefetch;
 mod ring;
+mod steps;
 mod threads;
-mod turns;
 
 #[cfg(test)]
 mod tests;
 
 pub use context::{Context, Destination, Outlet};
 pub use inbox::Inbox;
-pub use on_threads::on_threads;
 pub use partition::{Partition, PartitionPlan, State};
 pub use ring::Ring;
-pub use threads::{Hooks, Outcome, run};
-pub use turns::Side;
+pub use steps::Side;
+pub use threads::{Hooks, Outcome, on_threads, run};
 
 use std::iter::Sum;
 use std::ops::Range;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Messages from one partition to another, with their inboxes.
-pub(crate) type Letters<M> = Vec<(Destination, M)>;
+pub(crate) type RemoteMessages<M> = Vec<(Destination, M)>;
 
 /// Mailboxes: one per pair of partitions, with one writer and one reader; empty ones are not accessed.
 /// Messages of a step arrive in a later one, so it makes no difference whether a partition still at the start
@@ -13,7 +13,7 @@ pub(crate) type Letters<M> = Vec<(Destination, M)>;
 pub(crate) struct Mail<M> {
     partitions: usize,
     /// `boxes[from * partitions + to]`
-    boxes: Vec<Mutex<Letters<M>>>,
+    boxes: Vec<Mutex<RemoteMessages<M>>>,
     /// Bit set of the partitions that wrote, per receiver: `writers[to * words + from / 64]`.
     writers: Vec<AtomicU64>,
 }
@@ -27,39 +27,39 @@ impl<M> Mail<M> {
         }
     }
 
-    /// Passes the outgoing messages of partition `me` to the mailboxes.
-    pub(crate) fn send<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
+    /// Passes the outgoing messages of partition `index` to the mailboxes.
+    pub(crate) fn send<N, P>(&self, index: usize, partition: &mut Partition<N, P>)
     where
         N: Node<Message = M>,
         P: Probe<N>,
     {
-        while let Some((to, leaving)) = partition.next_leaving() {
+        while let Some((to, sent)) = partition.next_remote_messages() {
             let to = to as usize;
-            let mut letters = lock(&self.boxes[me * self.partitions + to]);
-            if letters.is_empty() {
-                std::mem::swap(&mut *letters, leaving);
+            let mut mailbox = lock(&self.boxes[index * self.partitions + to]);
+            if mailbox.is_empty() {
+                std::mem::swap(&mut *mailbox, sent);
             } else {
-                letters.append(leaving);
+                mailbox.append(sent);
             }
-            drop(letters);
-            let word = to * words_for(self.partitions) + me / 64;
-            self.writers[word].fetch_or(1 << (me % 64), Ordering::Release);
+            drop(mailbox);
+            let word = to * words_for(self.partitions) + index / 64;
+            self.writers[word].fetch_or(1 << (index % 64), Ordering::Release);
         }
     }
 
-    /// Delivers the messages of other partitions to partition `me`.
-    pub(crate) fn take<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
+    /// Delivers the messages of other partitions to partition `index`.
+    pub(crate) fn take<N, P>(&self, index: usize, partition: &mut Partition<N, P>)
     where
         N: Node<Message = M>,
         P: Probe<N>,
     {
         let words = words_for(self.partitions);
-        for (word, writers) in self.writers[me * words..][..words].iter().enumerate() {
+        for (word, writers) in self.writers[index * words..][..words].iter().enumerate() {
             let mut left = writers.swap(0, Ordering::Acquire);
             while left != 0 {
                 let from = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
-                partition.receive(&mut lock(&self.boxes[from * self.partitions + me]));
+                partition.receive(&mut lock(&self.boxes[from * self.partitions + index]));
             }
         }
     }

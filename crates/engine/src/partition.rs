@@ -1,8 +1,9 @@
-//! A group of nodes that one thread processes.
+//! A group of nodes that one thread processes: their inboxes, wake-up times and sides; processing of windows
+//! and steps, observations of the probe, jumps in time.
 
 use crate::bits::BitSet;
-use crate::mail::Letters;
-use crate::turns::{Due, Side, Step, window_from};
+use crate::mail::RemoteMessages;
+use crate::steps::{Due, Side, Step, window_from};
 use crate::{Context, Inbox, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -56,7 +57,7 @@ pub struct Partition<N: Node, P> {
     activations: u64,
     scratch: N::Scratch,
     /// Temporary memory: nodes active in this window.
-    turn: Vec<u32>,
+    active: Vec<u32>,
 }
 
 impl<N: Node, P: Probe<N>> Partition<N, P> {
@@ -86,13 +87,13 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             probe,
             activations: 0,
             scratch: N::Scratch::default(),
-            turn: Vec::new(),
+            active: Vec::new(),
         }
     }
 
     /// Assigns the nodes to two sides, which may then alternate; every link must lead from one side to the
     /// other.
-    pub fn take_sides(&mut self, sides: impl Iterator<Item = Side>) {
+    pub fn set_sides(&mut self, sides: impl Iterator<Item = Side>) {
         let mut members = [(); 2].map(|()| BitSet::new(self.nodes.len()));
         (0..).zip(sides).for_each(|(node, side)| members[side.index()].insert(node));
         self.sides = Some(members);
@@ -121,49 +122,49 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     /// Processes every active node of a window once.
     pub(crate) fn process(&mut self, window: Window) {
         self.probe.observe(window, &self.nodes, self.context.totals);
-        let mut turn = std::mem::take(&mut self.turn);
+        let mut active = std::mem::take(&mut self.active);
         self.wake_sleepers(window.index);
-        self.context.enter(window.index, &mut turn);
-        self.process_turn(turn, window);
+        self.context.enter(window.index, &mut active);
+        self.process_active(active, window);
     }
 
     /// Processes every active node of a side once.
     fn process_side(&mut self, step: Step, side: Side) {
         let window = step.window(self.span);
-        let mut turn = std::mem::take(&mut self.turn);
+        let mut active = std::mem::take(&mut self.active);
         self.wake_sleepers(window.index);
         if let Some(sides) = &self.sides {
-            self.context.enter_side((step.first, window.index), &sides[side.index()], &mut turn);
+            self.context.enter_side(step.first..=window.index, &sides[side.index()], &mut active);
         }
         if step.is_probed {
-            self.probe_between(&mut turn, window);
+            self.probe_between(&mut active, window);
         }
-        self.process_turn(turn, window);
+        self.process_active(active, window);
     }
 
-    /// Runs the probe before the last window of `window`. The nodes of `turn` that the probe observes are
-    /// processed up to that time and, after the observation, for the rest, and are removed from `turn`.
+    /// Runs the probe before the last window of `window`. The nodes of `active` that the probe observes are
+    /// processed up to that time and, after the observation, for the rest, and are removed from `active`.
     #[cold]
-    fn probe_between(&mut self, turn: &mut Vec<u32>, window: Window) {
+    fn probe_between(&mut self, active: &mut Vec<u32>, window: Window) {
         let rest = Window::new(window.index, self.span);
-        let seen: Vec<u32> = turn.extract_if(.., |node| self.seen[*node as usize]).collect();
+        let seen: Vec<u32> = active.extract_if(.., |node| self.seen[*node as usize]).collect();
         self.process_all(&seen, Window { end: rest.start, ..window });
         self.probe.observe(rest, &self.nodes, self.context.totals);
         self.process_all(&seen, rest);
     }
 
-    /// Processes the nodes of `turn`, and keeps its memory for the next step.
-    fn process_turn(&mut self, mut turn: Vec<u32>, window: Window) {
-        self.process_all(&turn, window);
-        turn.clear();
-        self.turn = turn;
+    /// Processes the nodes of `active`, and keeps its memory for the next step.
+    fn process_active(&mut self, mut active: Vec<u32>, window: Window) {
+        self.process_all(&active, window);
+        active.clear();
+        self.active = active;
     }
 
     /// Processes `nodes`, prefetching the following ones.
     fn process_all(&mut self, nodes: &[u32], window: Window) {
-        for (place, &node) in nodes.iter().enumerate() {
+        for (index, &node) in nodes.iter().enumerate() {
             if self.context.is_large() {
-                self.prefetch_nodes(&nodes[place..]);
+                self.prefetch_nodes(&nodes[index..]);
             }
             self.process_node(node, window);
         }
@@ -171,15 +172,15 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
 
     /// Processes every node once in the rest of a window whose first part was processed.
     pub(crate) fn process_rest(&mut self, window: Window) {
-        self.context.enter(window.index, &mut self.turn);
-        self.turn.clear();
+        self.context.enter(window.index, &mut self.active);
+        self.active.clear();
         for node in 0..self.nodes.len() as u32 {
             self.process_node(node, window);
         }
     }
 
     /// The state between two windows, or between parts of one. Times in it may be changed only in
-    /// [`Hooks::look`](crate::Hooks::look), which must return the time to which the world has jumped.
+    /// [`Hooks::inspect`](crate::Hooks::inspect), which must return the time to which the world has jumped.
     pub fn state_mut(&mut self) -> State<'_, N> {
         let (inboxes, totals) = self.context.state_mut();
         State { nodes: &mut self.nodes, inboxes, totals }
@@ -196,11 +197,11 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Prefetches the memory of the nodes after the first of `turn`.
+    /// Prefetches the memory of the nodes after the first of `active`.
     #[inline]
-    fn prefetch_nodes(&mut self, turn: &[u32]) {
-        for (stage, ahead) in PREFETCH_AHEAD.into_iter().enumerate() {
-            if let Some(&node) = turn.get(ahead) {
+    fn prefetch_nodes(&mut self, active: &[u32]) {
+        for (stage, distance) in PREFETCH_AHEAD.into_iter().enumerate() {
+            if let Some(&node) = active.get(distance) {
                 let inboxes = self.context.inboxes(inboxes_of(&self.first_inbox, node));
                 self.nodes[node as usize].prefetch(stage, inboxes);
             }
@@ -248,13 +249,13 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// Delivers messages from another partition.
-    pub(crate) fn receive(&mut self, mail: &mut Letters<N::Message>) {
+    pub(crate) fn receive(&mut self, mail: &mut RemoteMessages<N::Message>) {
         self.context.receive_all(mail);
     }
 
     /// Another partition with messages to it, and the messages; the caller drains them.
-    pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<N::Message>)> {
-        self.context.next_leaving()
+    pub(crate) fn next_remote_messages(&mut self) -> Option<(u32, &mut RemoteMessages<N::Message>)> {
+        self.context.next_remote_messages()
     }
 
     /// Records reported by the nodes since this was last drained.
@@ -306,9 +307,9 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     ///
     /// # Panics
     /// If there is no such node or inbox.
-    pub fn on_way_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
+    pub fn messages_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
         let inbox = inboxes_of(&self.first_inbox, node).start + inbox as u32;
-        self.context.on_way_to(inbox)
+        self.context.messages_to(inbox)
     }
 
     /// Number of messages in flight for which `counts` is true.

@@ -1,4 +1,4 @@
-//! Memory prefetching.
+//! Prefetching of memory into the processor's cache: a line, an item, or parts of items of a slice.
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;

@@ -1,4 +1,4 @@
-//! FIFO queue in a ring buffer.
+//! FIFO queue of plain values in a ring buffer that doubles when it is full.
 
 use crate::prefetch::{LINE_BYTES, prefetch_any};
 use units::{Cycle, State};
@@ -72,13 +72,13 @@ impl<T: Copy> Ring<T> {
     ) -> usize {
         let first = self.taken;
         let mut taken = first;
-        for place in &mut room[..self.len()] {
+        for output in &mut room[..self.len()] {
             // SAFETY: at most as many items are removed as were appended, so the ring has slots.
             let item = unsafe { self.item(taken) };
             if !is_next(item) {
                 break;
             }
-            put(place, item);
+            put(output, item);
             taken = taken.wrapping_add(1);
         }
         self.taken = taken;
@@ -110,8 +110,8 @@ impl<T: Copy> Ring<T> {
         let slot = self.slot(self.put);
         // SAFETY: there are more slots than items, and an index masked by the number of slots minus one is
         // valid.
-        let place = unsafe { self.slots.get_unchecked_mut(slot) };
-        *place = make();
+        let item = unsafe { self.slots.get_unchecked_mut(slot) };
+        *item = make();
         self.put = self.put.wrapping_add(1);
     }
 
@@ -128,13 +128,13 @@ impl<T: Copy> Ring<T> {
 
     /// Items, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        (0..self.len() as u32).map(|place| &self.slots[self.slot(self.taken.wrapping_add(place))])
+        (0..self.len() as u32).map(|index| &self.slots[self.slot(self.taken.wrapping_add(index))])
     }
 
     /// Changes every item, oldest first.
     pub fn change_all(&mut self, mut change: impl FnMut(&mut T)) {
-        for place in 0..self.len() as u32 {
-            let slot = self.slot(self.taken.wrapping_add(place));
+        for index in 0..self.len() as u32 {
+            let slot = self.slot(self.taken.wrapping_add(index));
             change(&mut self.slots[slot]);
         }
     }
@@ -151,16 +151,16 @@ impl<T: Copy> Ring<T> {
     /// valid.
     #[inline]
     unsafe fn item(&self, count: u32) -> &T {
-        debug_assert!(!self.slots.is_empty(), "there are slots once something was put in");
+        debug_assert!(!self.slots.is_empty(), "there are slots once an item was appended");
         // SAFETY: see above.
         unsafe { self.slots.get_unchecked(self.slot(count)) }
     }
 
-    /// The item at index `place`; 0 is the oldest.
+    /// The item at `index`; 0 is the oldest.
     #[inline]
-    pub fn get(&self, place: usize) -> Option<&T> {
-        if place < self.len() {
-            self.slots.get(self.slot(self.taken.wrapping_add(place as u32)))
+    pub fn get(&self, index: usize) -> Option<&T> {
+        if index < self.len() {
+            self.slots.get(self.slot(self.taken.wrapping_add(index as u32)))
         } else {
             None
         }
@@ -182,10 +182,10 @@ impl<T: Copy> Ring<T> {
     #[inline]
     fn prefetch_lines(&self, first: u32, items: usize) {
         let step = (LINE_BYTES / size_of::<T>().max(1)).max(1) as u32;
-        let (mut place, end) = (first, first.wrapping_add(items as u32));
-        while (end.wrapping_sub(place) as i32) > 0 {
-            prefetch_any(&self.slots, self.slot(place));
-            place = place.wrapping_add(step);
+        let (mut count, end) = (first, first.wrapping_add(items as u32));
+        while (end.wrapping_sub(count) as i32) > 0 {
+            prefetch_any(&self.slots, self.slot(count));
+            count = count.wrapping_add(step);
         }
     }
 }

@@ -118,12 +118,12 @@ struct Witness {
     panics: bool,
     activations: u64,
     /// Time until which the sides may alternate.
-    apart_until: Instant,
+    unobserved_until: Instant,
 }
 
 impl Hooks<Relay, Blind> for Witness {
-    fn apart_until(&self, _: Sent) -> Instant {
-        self.apart_until
+    fn unobserved_until(&self, _: Sent) -> Instant {
+        self.unobserved_until
     }
 
     fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Sent) -> ControlFlow<()> {
@@ -155,19 +155,19 @@ fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
     }
     let count = partitions as usize;
     let plan = |index| PartitionPlan { index, partitions: count, sharing: 1, span: SPAN, slots: 8 };
-    let build = |(index, nodes): (usize, Vec<Relay>)| {
+    let build = |index: usize, nodes: Vec<Relay>| {
         let inboxes = vec![2; nodes.len()];
         let side = |node: u32| if node.is_multiple_of(2) { Side::First } else { Side::Second };
         let sides: Vec<_> = nodes.iter().map(|relay| side(relay.node)).collect();
         let mut partition = Partition::new(plan(index as u32), nodes, &inboxes, Blind);
-        partition.take_sides(sides.into_iter());
+        partition.set_sides(sides.into_iter());
         partition
     };
-    members.into_iter().enumerate().map(build).collect()
+    members.into_iter().enumerate().map(|(index, nodes)| build(index, nodes)).collect()
 }
 
-fn witness(partitions: u32, apart_until: Instant) -> Witness {
-    let mut witness = Witness { apart_until, ..Witness::default() };
+fn witness(partitions: u32, unobserved_until: Instant) -> Witness {
+    let mut witness = Witness { unobserved_until, ..Witness::default() };
     let mut world = ring(partitions);
     let outcome = run(&mut world, SPAN, &mut witness);
     assert!(!outcome.stopped);
@@ -193,11 +193,11 @@ fn sides_that_take_turns_see_the_same_in_fewer_windows() {
     let whole = witness(1, Instant::ZERO);
     for partitions in [1, 2, 3, 5] {
         // The sides synchronise while tokens are in flight, or never.
-        for apart_until in [Instant(650), Instant(1_001), Instant::NEVER] {
-            let apart = witness(partitions, apart_until);
+        for unobserved_until in [Instant(650), Instant(1_001), Instant::NEVER] {
+            let apart = witness(partitions, unobserved_until);
             assert_eq!(apart.seen, whole.seen);
             assert!(apart.activations <= whole.activations);
-            let is_apart = apart_until == Instant::NEVER;
+            let is_apart = unobserved_until == Instant::NEVER;
             assert!(!is_apart || apart.activations < whole.activations, "{}", apart.activations);
         }
     }
@@ -213,10 +213,10 @@ fn windows_in_which_nothing_happens_are_skipped() {
 
 #[test]
 fn the_hooks_end_a_run_after_the_window_they_saw() {
-    for (partitions, apart_until) in
+    for (partitions, unobserved_until) in
         [(1, Instant::ZERO), (3, Instant::ZERO), (1, Instant::NEVER), (3, Instant::NEVER)]
     {
-        let mut witness = Witness { stop_after: Some(10), apart_until, ..Witness::default() };
+        let mut witness = Witness { stop_after: Some(10), unobserved_until, ..Witness::default() };
         let mut world = ring(partitions);
         let outcome = run(&mut world, SPAN, &mut witness);
         assert!(outcome.stopped);

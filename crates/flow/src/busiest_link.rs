@@ -56,7 +56,7 @@ pub fn busiest_link(spec: &RunSpec) -> Result<Option<BusiestLink>, SpecError> {
         if fabric_legs().next().is_none() {
             continue;
         }
-        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
+        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.chunk_with_pair(chunk).1.step).collect();
         steps.dedup();
         for step in steps {
             fabric_legs().for_each(|leg| *counts.entry((step, leg.node.0, leg.port)).or_insert(0) += 1);

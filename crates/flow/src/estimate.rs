@@ -79,7 +79,7 @@ pub struct Estimate {
 /// Estimates the cost of `spec`.
 ///
 /// # Errors
-/// When the spec is found to be impossible to run; not everything that can make it so is checked.
+/// If the spec cannot be run; not all possible reasons are checked.
 pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     spec::check(spec)?;
     let mut paths = Paths::new(spec)?;

@@ -1,4 +1,4 @@
-//! Rates and amounts of work, as integers.
+//! Integer arithmetic of rates, work (rate times time) and fractions, and changes of a rate.
 
 use crate::sharing::max_min::WHOLE;
 use units::Span;

@@ -6,7 +6,7 @@ use crate::checks::{delays, pause_cycles};
 use crate::network::paths::Paths;
 use crate::rings::Rings;
 use jobs::{Jobs, check_jobs};
-use spec::{ChunksObserved, RunSpec, SpecError};
+use spec::{ChunksObserved, RunSpec, SpecError, unsupported};
 use std::collections::BTreeMap;
 use topology::{Graph, Node, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate};
@@ -78,14 +78,10 @@ fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
             let mut rates = routes.next_hops(node, to).iter().map(rate);
             let first = rates.next();
             if rates.any(|rate| Some(rate) != first) {
-                return Err(SpecError::Value {
-                    field: "fabric.load_balancing".into(),
-                    found: format!(
-                        "packets sprayed over links of {} with different rates",
-                        graph.node(node).name
-                    ),
-                    allowed: "links of one rate, or a choice by hash (the flow model covers no more)".into(),
-                });
+                let name = &graph.node(node).name;
+                let rates = format!("packets sprayed over links of {name} with different rates");
+                let allowed = "links of one rate, or a choice by hash (the flow model covers no more)";
+                return Err(unsupported("fabric.load_balancing", rates, allowed));
             }
         }
     }

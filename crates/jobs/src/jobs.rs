@@ -1,4 +1,4 @@
-//! Queue pairs of a run and their chunks, by number.
+//! Queue pairs and chunks of all jobs of a run, by number, with their random UDP source ports and first PSNs.
 //!
 //! Nearly all properties follow from the number, so they are computed on demand and not stored.
 
@@ -20,7 +20,6 @@ const UDP_SOURCE_PORTS: u64 = 1 << 14;
 const FIRST_QPN: u32 = 0x100;
 
 /// Destination queue pair number in the packets of a queue pair of the run, in both directions.
-#[must_use]
 pub fn destination_qpn(number: u32) -> Qpn {
     Qpn::new(FIRST_QPN.wrapping_add(number) & Qpn::MAX.value()).unwrap_or_default()
 }
@@ -87,13 +86,11 @@ impl Draws {
 
 impl QueuePair {
     /// UDP source port of its data packets.
-    #[must_use]
     pub fn udp_source_port(&self) -> u16 {
         self.draws.udp_source_port(self.draw)
     }
 
     /// PSN of its first packet.
-    #[must_use]
     pub fn initial_psn(&self) -> Psn {
         self.draws.initial_psn(self.draw)
     }
@@ -217,7 +214,7 @@ impl OneJob<'_> {
         let (connection, part) = self.connection(queue_pair);
         for transfer in self.job.connections.transfers(connection) {
             let number = self.job.first_chunk + transfer.0 * self.flows.parts + part;
-            let bytes = bytes_of_part(self.schedule.bytes(transfer), (part, self.flows.parts));
+            let bytes = bytes_of_part(self.schedule.bytes(transfer), part, self.flows.parts);
             visit((number, part), Chunk { job: self.index, transfer, queue_pair, bytes });
         }
     }
@@ -240,7 +237,7 @@ pub const fn split(number: u32, parts: u32) -> (u32, u32) {
 
 /// Payload of a part of a transfer with `bytes` in total.
 #[inline]
-fn bytes_of_part(bytes: u64, (part, parts): (u32, u32)) -> u64 {
+fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
     if parts == 1 { bytes } else { Parts::new(bytes, parts.into()).of(part.into()) }
 }
 
@@ -265,7 +262,6 @@ pub struct Jobs {
 
 impl Jobs {
     /// The jobs of a spec, still without schedules: see [`Jobs::add`].
-    #[must_use]
     pub fn new(spec: &RunSpec) -> Self {
         Self {
             schedules: Vec::new(),
@@ -283,9 +279,6 @@ impl Jobs {
     }
 
     /// Adds the next job, a collective; returns the range of its queue pairs.
-    ///
-    /// # Errors
-    /// See [`schedule`] and [`check_chunks`].
     pub fn add_collective(
         &mut self,
         spec: &RunSpec,
@@ -317,13 +310,11 @@ impl Jobs {
     }
 
     /// Number of chunks of all jobs, for one cycle of rounds each.
-    #[must_use]
     pub const fn chunk_count(&self) -> u32 {
         self.chunks
     }
 
     /// Number of queue pairs of all jobs.
-    #[must_use]
     pub const fn queue_pair_count(&self) -> u32 {
         self.queue_pairs
     }
@@ -357,19 +348,16 @@ impl Jobs {
     }
 
     /// Periodicity of the connections of a job.
-    #[must_use]
     pub fn laps(&self, job: usize) -> Laps {
         self.jobs[job].connections.laps(&self.schedules[job])
     }
 
     /// Number of a job's first chunk.
-    #[must_use]
     pub fn first_chunk(&self, job: usize) -> u32 {
         self.jobs[job].first_chunk
     }
 
     /// Number of a job's first queue pair.
-    #[must_use]
     pub fn first_queue_pair(&self, job: usize) -> u32 {
         self.jobs[job].first_queue_pair
     }
@@ -414,7 +402,7 @@ impl Jobs {
 
     /// A chunk with its transfer and queue pair, in one lookup.
     #[inline(always)]
-    pub fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
+    pub fn chunk_with_pair(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
         let pair = self.one_job(chunk.job as usize).queue_pair(chunk.queue_pair, Ends::of(&transfer));
         (chunk, transfer, pair)
@@ -507,7 +495,7 @@ impl Jobs {
         let id = TransferId(transfer);
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
-        let bytes = bytes_of_part(transfer.bytes, (part, self.parts));
+        let bytes = bytes_of_part(transfer.bytes, part, self.parts);
         (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
     }
 }

@@ -7,7 +7,7 @@
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with their random UDP source
 //!    ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
-//! 4. `tally`: selection of chunks that get a row ([`Chosen`]), and statistics of all chunks ([`Tally`]);
+//! 4. `tally`: selection of chunks with a row ([`RowSelection`]), and statistics of all chunks ([`Tally`]);
 //! 5. `observer`: receiver of rows and progress ([`Observer`]).
 //!
 //! A chunk is the part of a transfer that one queue pair sends.
@@ -21,5 +21,5 @@ mod tally;
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, destination_qpn, split};
 pub use observer::{Observer, RunError, Stopped};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
-pub use schedules::{CHUNKS_MAX, arrivals, check_jobs, refusal, shape, value};
-pub use tally::{Chosen, Tally};
+pub use schedules::{CHUNKS_MAX, arrivals, check_jobs, refusal, shape};
+pub use tally::{RowSelection, Tally};

@@ -1,4 +1,4 @@
-//! Interface for observers of a run, and errors of a run.
+//! Trait of observers of a run, which receive rows and progress; request to stop, and errors of a run.
 
 use record::Batch;
 use spec::SpecError;
@@ -11,16 +11,10 @@ pub struct Stopped;
 /// Receives rows and progress of a run; `P` is the engine's type of progress.
 pub trait Observer<P> {
     /// Receives rows. Called during the run; a slow observer slows the run, and memory stays bounded.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
 
     /// Receives progress, about ten times per second of wall time, and once after the end of the run, before
     /// its last rows.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
     fn progress(&mut self, progress: P) -> Result<(), Stopped>;
 }
 

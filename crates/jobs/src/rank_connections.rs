@@ -53,7 +53,6 @@ pub struct Laps {
 
 impl Laps {
     /// A single repetition of all connections.
-    #[must_use]
     pub const fn one(connections: u32) -> Self {
         Self { count: 1, length: connections }
     }
@@ -61,7 +60,6 @@ impl Laps {
 
 impl Ends {
     /// Ranks and channel of a transfer.
-    #[must_use]
     pub const fn of(transfer: &Transfer) -> Self {
         Self { src: transfer.src, dst: transfer.dst, channel: transfer.channel }
     }
@@ -69,7 +67,6 @@ impl Ends {
 
 impl RankConnections {
     /// Connections of a schedule made of `rounds` rounds with the same transfers, which share connections.
-    #[must_use]
     pub fn new(schedule: &Schedule, mode: QpMode, rounds: u32) -> Self {
         let transfers = schedule.transfers().len() as u32;
         match (mode, schedule.period()) {
@@ -80,7 +77,6 @@ impl RankConnections {
     }
 
     /// Number of connections.
-    #[must_use]
     pub fn count(&self) -> u32 {
         match self {
             Self::Every { period, .. } => *period,
@@ -143,7 +139,6 @@ impl RankConnections {
     }
 
     /// Periodicity of the connections; `schedule` is that of the job.
-    #[must_use]
     pub fn laps(&self, schedule: &Schedule) -> Laps {
         let count = self.count();
         let length = match self {

@@ -1,6 +1,7 @@
-//! Schedules of the jobs, and their errors.
+//! Schedule of each job: rounds, cycles of rounds, barriers, handshakes; checks of counts, and errors by
+//! field.
 
-use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError};
+use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError, unsupported};
 use units::{Rank, Seed, Span};
 use workload::{
     Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, Shape, Transfer, WorkloadError,
@@ -54,8 +55,8 @@ fn check_equal_count(
     }
     let [of_first, of_round] = counts;
     let sizes = [0, number].map(|number| job.bytes_of_round(number));
-    let found = format!("{of_first} transfers of {} bytes and {of_round} of {} bytes", sizes[0], sizes[1]);
-    Err(value(format!("jobs[{index}].round_bytes"), found, "sizes with as many transfers each"))
+    let counts = format!("{of_first} transfers of {} bytes and {of_round} of {} bytes", sizes[0], sizes[1]);
+    Err(unsupported(format!("jobs[{index}].round_bytes"), counts, "sizes with as many transfers each"))
 }
 
 /// Schedule of one round.
@@ -89,7 +90,7 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
 /// Checks that every job has a schedule and that all chunks can be numbered, without creating them.
 ///
 /// # Errors
-/// The first job without.
+/// For the first job without a schedule.
 pub fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     let parts = spec.transport.qps_per_rank_pair;
     let add = |chunks, (job, index)| check_chunks(index, chunks, transfers(spec, index, job)?, parts);
@@ -118,8 +119,8 @@ pub const CHUNKS_MAX: u64 = 1 << 31;
 pub(crate) fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Result<u64, SpecError> {
     let chunks = before.saturating_add(transfers.saturating_mul(parts.into()));
     if chunks > CHUNKS_MAX {
-        let found = format!("{chunks} chunks with those of the jobs before it");
-        return Err(value(format!("jobs[{index}].hosts"), found, &format!("at most {CHUNKS_MAX}")));
+        let sum = format!("{chunks} chunks with those of the jobs before it");
+        return Err(unsupported(format!("jobs[{index}].hosts"), sum, format!("at most {CHUNKS_MAX}")));
     }
     Ok(chunks)
 }
@@ -148,7 +149,7 @@ pub const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
 
 /// Error of an unsupported collective, attributed to a field.
 pub fn refusal(field: &str, error: &WorkloadError) -> SpecError {
-    let (found, allowed) = match *error {
+    let (value, allowed) = match *error {
         WorkloadError::NotPowerOfTwo { ranks, below, above } => {
             (format!("{ranks} ranks"), format!("a power of two, such as {below} or {above}"))
         }
@@ -165,11 +166,5 @@ pub fn refusal(field: &str, error: &WorkloadError) -> SpecError {
         WorkloadError::OddRanks { ranks } => (format!("{ranks} ranks"), "an even number of ranks".into()),
         _ => (error.to_string(), "see the collectives of the registry".into()),
     };
-    value(field.into(), found, &allowed)
-}
-
-/// Error of an unsupported value.
-#[must_use]
-pub fn value(field: String, found: String, allowed: &str) -> SpecError {
-    SpecError::Value { field, found, allowed: allowed.into() }
+    unsupported(field, value, allowed)
 }

@@ -1,4 +1,4 @@
-//! Statistics of completed chunks, for runs in which not every chunk has a row.
+//! Selection of chunks that get a row, and statistics of all chunks: sums per step, histograms of times.
 //!
 //! Statistics are exact: sums per step, and a histogram of chunk times per job and round, so that each
 //! percentile is an actual value. Memory: 250 bytes per step of a round, and about 100 bytes per distinct
@@ -17,7 +17,7 @@ const BATCH_ROWS: usize = 65_536;
 
 /// Selection of chunks that get a row.
 #[derive(Debug)]
-pub enum Chosen {
+pub enum RowSelection {
     /// All chunks.
     All,
     /// A random sample of one in n, by chunk and round, independent of the order of completion.
@@ -26,7 +26,7 @@ pub enum Chosen {
     None,
 }
 
-impl Chosen {
+impl RowSelection {
     /// The selection of `spec`; `rows` returns the number of rows of all chunks.
     ///
     /// # Errors
@@ -44,7 +44,6 @@ impl Chosen {
 
     /// Whether a chunk gets a row for a round.
     #[inline]
-    #[must_use]
     pub fn has(&self, chunk: u32, round: u32) -> bool {
         match self {
             Self::All => true,
@@ -57,9 +56,25 @@ impl Chosen {
     }
 }
 
-/// Key of chunks counted together: job, round, status, payload, completion time, completion time in an idle
-/// fabric, time within the measured interval, and whether they ended within it.
-type TimeKey = (u32, u32, u8, u64, Option<u64>, Option<u64>, Option<u64>, bool);
+/// Key of chunks counted together; the order of the fields is that of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct TimeKey {
+    job: u32,
+    round: u32,
+    /// Index in [`STATUSES`].
+    status: u8,
+    payload_bytes: u64,
+    /// Completion time.
+    fct_ps: Option<u64>,
+    /// Completion time in an idle fabric.
+    unloaded_ps: Option<u64>,
+    /// Time within the measured interval.
+    in_time_ps: Option<u64>,
+    /// Whether the chunk ended within the measured interval.
+    is_ended_in_time: bool,
+}
+
+const STATUSES: [ChunkStatus; 3] = [ChunkStatus::Complete, ChunkStatus::Failed, ChunkStatus::Unfinished];
 
 /// Measured interval of a job [ps].
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +102,6 @@ pub struct Tally {
 
 impl Tally {
     /// Empty statistics for these jobs.
-    #[must_use]
     pub fn new(jobs: &[JobSpec]) -> Self {
         Self {
             measured: jobs.iter().map(Measured::of).collect(),
@@ -100,7 +114,6 @@ impl Tally {
 
     /// Same as [`Self::new`], for mostly distinct times: if there are more than `times_max` of them, times
     /// are rounded as little as necessary.
-    #[must_use]
     pub fn rounding(jobs: &[JobSpec], times_max: usize) -> Self {
         Self { times_max, ..Self::new(jobs) }
     }
@@ -111,16 +124,16 @@ impl Tally {
         self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2)).add(row);
         let measured = self.measured[row.job as usize];
         let in_time_ps = measured.part_of(row, || self.last_ps(row.job));
-        let key = (
-            row.job,
-            row.round,
-            row.status as u8,
-            row.payload_bytes,
-            row.completed_ps.zip(row.start_ps).map(|(end, start)| self.rounded(end - start)),
-            row.unloaded_ps,
+        let key = TimeKey {
+            job: row.job,
+            round: row.round,
+            status: row.status as u8,
+            payload_bytes: row.payload_bytes,
+            fct_ps: row.completed_ps.zip(row.start_ps).map(|(end, start)| self.rounded(end - start)),
+            unloaded_ps: row.unloaded_ps,
             in_time_ps,
-            measured.ends_in(row),
-        );
+            is_ended_in_time: measured.ends_in(row),
+        };
         *self.times.entry(key).or_insert(0) += 1;
         if self.times.len() > self.times_max {
             self.round();
@@ -144,7 +157,7 @@ impl Tally {
         while self.times.len() > self.times_max / 2 && self.rounding < ROUNDING_MAX {
             self.rounding += 1;
             for (mut key, chunks) in std::mem::take(&mut self.times) {
-                key.4 = key.4.map(|ps| self.rounded(ps));
+                key.fct_ps = key.fct_ps.map(|ps| self.rounded(ps));
                 *self.times.entry(key).or_insert(0) += chunks;
             }
         }
@@ -158,16 +171,16 @@ impl Tally {
 
     /// Adds a histogram entry.
     pub fn add_times(&mut self, row: &ChunkTimeRow) {
-        let key = (
-            row.job,
-            row.round,
-            row.status as u8,
-            row.payload_bytes,
-            row.fct_ps,
-            row.unloaded_ps,
-            row.in_time_ps,
-            row.is_ended_in_time,
-        );
+        let key = TimeKey {
+            job: row.job,
+            round: row.round,
+            status: row.status as u8,
+            payload_bytes: row.payload_bytes,
+            fct_ps: row.fct_ps,
+            unloaded_ps: row.unloaded_ps,
+            in_time_ps: row.in_time_ps,
+            is_ended_in_time: row.is_ended_in_time,
+        };
         *self.times.entry(key).or_insert(0) += row.chunks;
     }
 
@@ -175,16 +188,18 @@ impl Tally {
     ///
     /// # Errors
     /// When `take` requests to stop.
-    pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
-        in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
+    pub fn emit(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        in_batches(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
         let mut times: Vec<(TimeKey, u64)> = self.times.into_iter().collect();
         times.sort_unstable_by_key(|key| key.0);
-        in_parts(times.into_iter().map(time_row), |rows| take(Batch::ChunkTimes(rows)))
+        in_batches(times.into_iter().map(|(key, chunks)| key.row(chunks)), |rows| {
+            take(Batch::ChunkTimes(rows))
+        })
     }
 }
 
 /// Emits rows in batches.
-fn in_parts<T>(
+fn in_batches<T>(
     mut rows: impl Iterator<Item = T>,
     mut take: impl FnMut(Vec<T>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {
@@ -282,18 +297,20 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-fn time_row((key, chunks): (TimeKey, u64)) -> ChunkTimeRow {
-    let (job, round, status, payload_bytes, fct_ps, unloaded_ps, in_time_ps, is_ended_in_time) = key;
-    let statuses = [ChunkStatus::Complete, ChunkStatus::Failed, ChunkStatus::Unfinished];
-    ChunkTimeRow {
-        job,
-        round,
-        status: statuses[usize::from(status)],
-        payload_bytes,
-        fct_ps,
-        unloaded_ps,
-        in_time_ps,
-        is_ended_in_time,
-        chunks,
+impl TimeKey {
+    fn row(self, chunks: u64) -> ChunkTimeRow {
+        let Self { job, round, status, payload_bytes, fct_ps, unloaded_ps, in_time_ps, is_ended_in_time } =
+            self;
+        ChunkTimeRow {
+            job,
+            round,
+            status: STATUSES[usize::from(status)],
+            payload_bytes,
+            fct_ps,
+            unloaded_ps,
+            in_time_ps,
+            is_ended_in_time,
+            chunks,
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Assigns the host port addresses of a spec, instead of the topology's defaults.
+//! Addresses of host ports configured by a spec: MAC addresses, IPv4 subnets or lists, gateways, and checks.
 
-use spec::{AddressSpec, GatewaySpec, Ipv4Spec, SpecError, SubnetOf};
+use spec::{AddressSpec, GatewaySpec, Ipv4Spec, SpecError, SubnetOf, unsupported};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 use topology::{Attachment, Graph};
@@ -39,17 +39,17 @@ pub(crate) fn assign(spec: &AddressSpec, graph: &mut Graph) -> Result<(), SpecEr
     check_gateways(graph)
 }
 
-fn value(field: &str, found: String, allowed: String) -> SpecError {
-    SpecError::Value { field: format!("fabric.addresses.{field}"), found, allowed }
+fn error(field: &str, value: String, allowed: String) -> SpecError {
+    unsupported(format!("fabric.addresses.{field}"), value, allowed)
 }
 
 fn assign_macs(first: u64, attachments: &mut [Attachment]) -> Result<(), SpecError> {
     let last = first + attachments.len() as u64 - 1;
     let is_unicast = first & GROUP_BIT == 0 && last & GROUP_BIT == 0 && last >> 48 == 0;
     if !is_unicast || first >> 32 == SWITCH_MACS || last >> 32 == SWITCH_MACS {
-        let found = format!("{}, and {} more", mac_text(first), attachments.len() - 1);
+        let addresses = format!("{}, and {} more", mac_text(first), attachments.len() - 1);
         let allowed = "unicast addresses other than 02:01:xx:xx:xx:xx, which switch ports have".into();
-        return Err(value("mac", found, allowed));
+        return Err(error("mac", addresses, allowed));
     }
     for (mac, attachment) in (first..).zip(attachments) {
         let [_, _, bytes @ ..] = mac.to_be_bytes();
@@ -71,14 +71,14 @@ struct Subnet {
 }
 
 impl Subnet {
-    const fn bytes(self) -> u64 {
+    const fn size(self) -> u64 {
         1 << (32 - self.prefix)
     }
 
     /// First and last address for hosts and gateways: all addresses of a point-to-point link (RFC 3021),
     /// otherwise all except the network and broadcast addresses.
     const fn usable(self) -> (u64, u64) {
-        let (first, last) = (self.network as u64, self.network as u64 + self.bytes() - 1);
+        let (first, last) = (self.network as u64, self.network as u64 + self.size() - 1);
         if self.prefix == 31 { (first, last) } else { (first + 1, last - 1) }
     }
 
@@ -118,7 +118,7 @@ impl Subnets {
 
     fn subnet(&self, number: u64) -> Subnet {
         let first = Subnet { network: self.network.to_bits(), prefix: self.prefix };
-        Subnet { network: first.network + (number * first.bytes()) as u32, ..first }
+        Subnet { network: first.network + (number * first.size()) as u32, ..first }
     }
 
     /// Subnet number of each host port.
@@ -135,10 +135,10 @@ impl Subnets {
     }
 
     fn check(&self, groups: &[usize]) -> Result<(), SpecError> {
-        let found = format!("{}/{}", self.network, self.prefix);
+        let subnet = format!("{}/{}", self.network, self.prefix);
         let first = Subnet { network: self.network.to_bits(), prefix: self.prefix };
-        if u64::from(first.network) % first.bytes() != 0 {
-            return Err(value("subnet", found, "the address of a network".into()));
+        if u64::from(first.network) % first.size() != 0 {
+            return Err(error("subnet", subnet, "the address of a network".into()));
         }
         let mut sizes: HashMap<usize, u64> = HashMap::new();
         groups.iter().for_each(|&group| *sizes.entry(group).or_default() += 1);
@@ -147,16 +147,16 @@ impl Subnets {
         let room = most + 1 - least - u64::from(self.gateway.is_some());
         if room < largest {
             let allowed = format!("subnets with room for {largest} host ports: this one has {room}");
-            return Err(value("subnet", found, allowed));
+            return Err(error("subnet", subnet, allowed));
         }
         let count = groups.iter().copied().max().map_or(0, |group| group as u64 + 1);
-        let end = u64::from(first.network) + count * first.bytes() - 1;
+        let end = u64::from(first.network) + count * first.size() - 1;
         let is_reserved = |&(from, to): &(Ipv4Addr, Ipv4Addr)| {
             u64::from(from.to_bits()) <= end && to.to_bits() >= first.network
         };
         if RESERVED.iter().any(is_reserved) {
-            let found = if count == 1 { found } else { format!("{found} and {} more", count - 1) };
-            return Err(value("subnet", found, unicast()));
+            let subnet = if count == 1 { subnet } else { format!("{subnet} and {} more", count - 1) };
+            return Err(error("subnet", subnet, unicast()));
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ fn assign_listed(
 ) -> Result<(), SpecError> {
     if addresses.len() != attachments.len() {
         let allowed = format!("{}: one for each host port, by (port number, host)", attachments.len());
-        return Err(value("ips", format!("{} addresses", addresses.len()), allowed));
+        return Err(error("ips", format!("{} addresses", addresses.len()), allowed));
     }
     let mut used = HashSet::new();
     for (index, (&ip, attachment)) in addresses.iter().zip(attachments).enumerate() {
@@ -183,7 +183,7 @@ fn assign_listed(
         let subnet = Subnet { network: attachment.network().to_bits(), prefix };
         let gateway = gateway.map(|at| Ipv4Addr::from_bits(subnet.gateway(at) as u32));
         attachment.gateway = gateway;
-        let refuse = |allowed| Err(value(&format!("ips[{index}]"), ip.to_string(), allowed));
+        let refuse = |allowed| Err(error(&format!("ips[{index}]"), ip.to_string(), allowed));
         let (first, last) = subnet.usable();
         if RESERVED.iter().any(|(from, to)| (from..=to).contains(&&ip)) {
             return refuse(unicast());
@@ -205,9 +205,9 @@ fn check_gateways(graph: &Graph) -> Result<(), SpecError> {
     for port in &graph.attachments {
         let first = *networks.entry(port.host_port).or_insert_with(|| port.network());
         if port.gateway.is_none() && port.network() != first {
-            let found = format!("none, with {first}/{0} and {1}/{0}", port.prefix, port.network());
+            let networks = format!("none, with {first}/{0} and {1}/{0}", port.prefix, port.network());
             let allowed = "first or last, so that frames leave their subnet, or one subnet".into();
-            return Err(value("gateway", found, allowed));
+            return Err(error("gateway", networks, allowed));
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! Hash of a queue pair's 5-tuple, which selects its path among equal-cost next hops.
+//! Hash of the 5-tuple of queue pairs and TCP connections (CRC or Toeplitz), and the choice among equal-cost
+//! next hops by it.
 
 use spec::{EcmpHash, LoadBalancing, RunSpec};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use topology::Graph;
 use units::{AttachmentId, Seed, mix64};
 
@@ -47,7 +48,6 @@ const SOURCE_PORT: usize = 8;
 
 impl PathHash {
     /// The hash configured in a spec, for the addresses of a graph.
-    #[must_use]
     pub fn new(spec: &RunSpec, graph: &Graph) -> Self {
         let (algorithm, include_qp) = hash_of(spec);
         let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
@@ -66,8 +66,8 @@ impl PathHash {
         };
         let addresses = graph.attachments.iter().map(|port| [address_at(0, port.ip), address_at(4, port.ip)]);
         let mut common = [0; INPUT_BYTES];
-        let nowhere = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
-        let tuple = five_tuple(nowhere, (0, ROCE_UDP_PORT), IP_PROTOCOL_UDP);
+        let end = |port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
+        let tuple = five_tuple(end(0), end(ROCE_UDP_PORT), IP_PROTOCOL_UDP);
         common[..FIVE_TUPLE_BYTES].copy_from_slice(&tuple);
         Self {
             common: hash_of(common),
@@ -81,7 +81,6 @@ impl PathHash {
     /// pair's packets between two host ports, including the destination queue pair number if the spec
     /// configures that.
     #[inline]
-    #[must_use]
     pub fn of(
         &self,
         [source, destination]: [AttachmentId; 2],
@@ -107,36 +106,29 @@ fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) ->
 }
 
 /// Hash of the 5-tuple of a TCP connection.
-#[must_use]
-pub fn five_tuple_hash(spec: &RunSpec, addresses: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> u32 {
-    hash(hash_of(spec).0, &five_tuple(addresses, ports, IP_PROTOCOL_TCP))
+pub fn five_tuple_hash(spec: &RunSpec, source: SocketAddrV4, destination: SocketAddrV4) -> u32 {
+    hash(hash_of(spec).0, &five_tuple(source, destination, IP_PROTOCOL_TCP))
 }
 
 /// Scales a hash of a packet's 5-tuple to `0..choices`.
 #[inline]
-#[must_use]
 pub fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
     let hash = mix64(u64::from(entropy) ^ seed) >> 32;
     ((hash * choices as u64) >> 32) as usize
 }
 
 /// Random number that an ECMP switch mixes into every hash.
-#[must_use]
 pub fn ecmp_seed(seed: Seed, switch: u32) -> u64 {
     seed.stream("switch.ecmp", u64::from(switch)).next_u64()
 }
 
 /// Encodes the 5-tuple: source and destination address, source and destination port, protocol.
-fn five_tuple(
-    (source, destination): (Ipv4Addr, Ipv4Addr),
-    ports: (u16, u16),
-    protocol: u8,
-) -> [u8; FIVE_TUPLE_BYTES] {
+fn five_tuple(source: SocketAddrV4, destination: SocketAddrV4, protocol: u8) -> [u8; FIVE_TUPLE_BYTES] {
     let mut input = [protocol; FIVE_TUPLE_BYTES];
-    input[..4].copy_from_slice(&source.octets());
-    input[4..8].copy_from_slice(&destination.octets());
-    input[8..10].copy_from_slice(&ports.0.to_be_bytes());
-    input[10..12].copy_from_slice(&ports.1.to_be_bytes());
+    input[..4].copy_from_slice(&source.ip().octets());
+    input[4..8].copy_from_slice(&destination.ip().octets());
+    input[8..10].copy_from_slice(&source.port().to_be_bytes());
+    input[10..12].copy_from_slice(&destination.port().to_be_bytes());
     input
 }
 

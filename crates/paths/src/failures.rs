@@ -5,7 +5,7 @@
 //! ports stay in the routes: frames to a host port whose link is down are lost there.
 
 use crate::LinkNames;
-use spec::{FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
+use spec::{FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError, unsupported};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
@@ -13,7 +13,7 @@ use units::{Instant, LinkId, NodeId, Rate, Span};
 
 /// Minimum rate of a slowed link, as a divisor of its nominal rate: at lower rates, the transmission of a
 /// frame would take more simulation windows than inboxes are allocated for.
-const RATE_PART_MIN: u64 = 100;
+const RATE_DIVISOR_MAX: u64 = 100;
 
 /// Corruption of frames on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,13 +127,11 @@ impl Failures {
     }
 
     /// Changes of a link in order of time; empty if there are none.
-    #[must_use]
     pub fn of_link(&self, link: LinkId) -> &[LinkChange] {
         self.links.get(&link).map_or(&[], Vec::as_slice)
     }
 
     /// Changes of the NIC throughput of a host in order of time; empty if there are none.
-    #[must_use]
     pub fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
         self.hosts.get(&host.0).map_or(&[], Vec::as_slice)
     }
@@ -141,11 +139,6 @@ impl Failures {
     /// Times of all failures and repairs, in order.
     pub fn times(&self) -> impl Iterator<Item = Instant> + '_ {
         self.steps.iter().map(|step| step.at)
-    }
-
-    /// Links with any changes.
-    pub fn changed_links(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.links.keys().copied()
     }
 
     /// Times at which links between switches go down or up.
@@ -159,7 +152,6 @@ impl Failures {
     }
 
     /// Resulting route updates, in order of time.
-    #[must_use]
     pub fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
         let cuts = self.cuts(graph);
         cuts.into_iter()
@@ -171,7 +163,6 @@ impl Failures {
     }
 
     /// Whether a link is up just after `at`.
-    #[must_use]
     pub fn is_up(&self, link: LinkId, at: Instant) -> bool {
         let changes = self.of_link(link);
         let past = changes.partition_point(|change| change.at <= at);
@@ -179,7 +170,6 @@ impl Failures {
     }
 
     /// Recorded events up to the end of the run.
-    #[must_use]
     pub fn events(&self, graph: &Graph, end: Instant) -> Vec<FailureEvent> {
         let failed = self.steps.iter().map(|step| FailureEvent {
             at: step.at,
@@ -204,21 +194,20 @@ impl Failures {
     }
 }
 
-/// Error of a failure entry.
+/// Error of a failure entry, by the name of its field.
 struct Problem {
     name: &'static str,
-    found: String,
+    value: String,
     allowed: String,
 }
 
 impl Problem {
-    fn new(name: &'static str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
-        Self { name, found: found.into(), allowed: allowed.into() }
+    fn new(name: &'static str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self { name, value: value.into(), allowed: allowed.into() }
     }
 
     fn at(self, index: usize) -> SpecError {
-        let Self { name, found, allowed } = self;
-        SpecError::Value { field: format!("fabric.failures[{index}].{name}"), found, allowed }
+        unsupported(format!("fabric.failures[{index}].{}", self.name), self.value, self.allowed)
     }
 }
 
@@ -240,8 +229,8 @@ impl<'a> Replay<'a> {
     fn step(&mut self, failure: &FailureSpec, forwarding: ForwardingSpec) -> Result<Step, Problem> {
         let at = Instant(failure.at_ps());
         match failure {
-            FailureSpec::LinkDown { link, .. } => self.turn_link(at, link, false),
-            FailureSpec::LinkUp { link, .. } => self.turn_link(at, link, true),
+            FailureSpec::LinkDown { link, .. } => self.set_link_up(at, link, false),
+            FailureSpec::LinkUp { link, .. } => self.set_link_up(at, link, true),
             FailureSpec::LinkRate { link, rate_bps, .. } => self.slow_link(at, link, *rate_bps, forwarding),
             FailureSpec::BitErrors { link, errors_1e18, .. } => {
                 let detail = format!("a bit error rate of {} from now on", scientific(*errors_1e18, 18));
@@ -254,16 +243,16 @@ impl<'a> Replay<'a> {
             FailureSpec::NicThroughput { host, throughput_ppm, direction, .. } => {
                 self.slow_nic(at, *host, *throughput_ppm, *direction)
             }
-            FailureSpec::SwitchDown { switch, .. } => self.turn_switch(at, switch, false),
-            FailureSpec::SwitchUp { switch, .. } => self.turn_switch(at, switch, true),
+            FailureSpec::SwitchDown { switch, .. } => self.set_switch_up(at, switch, false),
+            FailureSpec::SwitchUp { switch, .. } => self.set_switch_up(at, switch, true),
         }
     }
 
-    fn turn_link(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
+    fn set_link_up(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
         let links = self.find_links(name)?;
         for &link in &links {
             if self.link_is_down[link.index()] != up {
-                let (is, allowed) = state_words(up);
+                let (is, allowed) = state_names(up);
                 return Err(Problem::new(
                     "link",
                     format!("{name}, which is {is} by then"),
@@ -274,7 +263,7 @@ impl<'a> Replay<'a> {
         let before = self.states(&links);
         links.iter().for_each(|link| self.link_is_down[link.index()] = !up);
         let kind = if up { "link_up" } else { "link_down" };
-        Ok(self.note(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
+        Ok(self.record(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
     }
 
     fn slow_link(
@@ -286,16 +275,16 @@ impl<'a> Replay<'a> {
     ) -> Result<Step, Problem> {
         let links = self.find_links(name)?;
         if forwarding == ForwardingSpec::CutThrough {
-            let found =
+            let value =
                 "a rate that changes with cut-through, where a frame must not leave faster than it comes";
-            return Err(Problem::new("kind", found, "link-rate with store-and-forward"));
+            return Err(Problem::new("kind", value, "link-rate with store-and-forward"));
         }
         for &link in &links {
             let own = self.graph.link(link).rate.bps();
-            if rate_bps > own || rate_bps < own.div_ceil(RATE_PART_MIN) {
+            if rate_bps > own || rate_bps < own.div_ceil(RATE_DIVISOR_MAX) {
                 let allowed = format!(
                     "{} to {own} bit/s, a hundredth of the link's rate to all of it",
-                    own.div_ceil(RATE_PART_MIN)
+                    own.div_ceil(RATE_DIVISOR_MAX)
                 );
                 return Err(Problem::new("rate_bps", format!("{rate_bps} bit/s"), allowed));
             }
@@ -304,7 +293,7 @@ impl<'a> Replay<'a> {
         let rate = Rate::from_bps(rate_bps);
         links.iter().for_each(|link| self.rates[link.index()] = rate);
         let detail = format!("{name}, {}: {rate} from now on", count(links.len()));
-        Ok(self.note(at, "link_rate", &links, &before, detail))
+        Ok(self.record(at, "link_rate", &links, &before, detail))
     }
 
     fn corrupt(
@@ -317,10 +306,10 @@ impl<'a> Replay<'a> {
     ) -> Result<Step, Problem> {
         let links = self.find_links(name)?;
         let before = self.states(&links);
-        let found =
-            Some(corruption).filter(|none| !matches!(none, Corruption::Bits(0) | Corruption::Frames(0)));
-        links.iter().for_each(|link| self.corruptions[link.index()] = found);
-        Ok(self.note(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
+        let is_none = matches!(corruption, Corruption::Bits(0) | Corruption::Frames(0));
+        let corruption = (!is_none).then_some(corruption);
+        links.iter().for_each(|link| self.corruptions[link.index()] = corruption);
+        Ok(self.record(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
     }
 
     fn slow_nic(
@@ -340,22 +329,22 @@ impl<'a> Replay<'a> {
         let (whole, rest) = (ppm / 10_000, ppm % 10_000);
         let percent = format!("{whole}.{rest:04}");
         let percent = percent.trim_end_matches('0').trim_end_matches('.');
-        let what = match direction {
+        let suffix = match direction {
             NicDirection::Both => "",
             NicDirection::Send => ", sending",
             NicDirection::Receive => ", receiving",
         };
-        let detail = format!("{node}, {percent} % of line rate{what} from now on");
+        let detail = format!("{node}, {percent} % of line rate{suffix} from now on");
         Ok(Step { at, kind: "nic_throughput", node, detail, flipped: Vec::new() })
     }
 
-    fn turn_switch(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
+    fn set_switch_up(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
         let is_it = |node: &topology::Node| node.kind == NodeKind::Switch && node.name == name;
         let Some(node) = self.graph.nodes.iter().position(is_it) else {
             return Err(Problem::new("switch", name, "a switch of the topology"));
         };
         if self.switch_is_down[node] != up {
-            let (is, allowed) = state_words(up);
+            let (is, allowed) = state_names(up);
             return Err(Problem::new(
                 "switch",
                 format!("{name}, which is {is} by then"),
@@ -366,12 +355,12 @@ impl<'a> Replay<'a> {
         let before = self.states(&links);
         self.switch_is_down[node] = !up;
         let kind = if up { "switch_up" } else { "switch_down" };
-        Ok(self.note(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
+        Ok(self.record(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
     }
 
     fn find_links(&self, name: &str) -> Result<Vec<LinkId>, Problem> {
-        let found = self.names.find(name).map(<[LinkId]>::to_vec);
-        found.ok_or_else(|| Problem::new("link", name, self.names.allowed()))
+        let links = self.names.find(name).map(<[LinkId]>::to_vec);
+        links.ok_or_else(|| Problem::new("link", name, self.names.allowed()))
     }
 
     fn is_up(&self, link: LinkId) -> bool {
@@ -384,7 +373,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Records the state of `links` from `at` on; `before` has their previous up state.
-    fn note(
+    fn record(
         &mut self,
         at: Instant,
         kind: &'static str,
@@ -415,7 +404,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-const fn state_words(up: bool) -> (&'static str, &'static str) {
+const fn state_names(up: bool) -> (&'static str, &'static str) {
     if up { ("up", "down") } else { ("down", "up") }
 }
 

@@ -1,8 +1,8 @@
-//! Builds the graph of a spec.
+//! Graph of a spec (hosts, switches, links with extra delays), framing of packets, and the largest RoCE MTU.
 
 use crate::LinkNames;
 use crate::addresses;
-use spec::{ExtraDelaySpec, FabricSpec, LinkLayerSpec, SpecError};
+use spec::{ExtraDelaySpec, FabricSpec, LinkLayerSpec, SpecError, unsupported};
 use topology::Graph;
 use units::Span;
 use wire::{Framing, RoceMtu};
@@ -17,7 +17,7 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
         .topology
         .builder()
         .build()
-        .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
+        .map_err(|error| unsupported("fabric.topology", error, "a network within these limits"))?;
     add_delays(&spec.extra_delays, &mut graph)?;
     if let Some(given) = &spec.addresses {
         addresses::assign(given, &mut graph)?;
@@ -26,7 +26,6 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
 }
 
 /// Link-layer framing of packets.
-#[must_use]
 pub fn framing(spec: &FabricSpec) -> Framing {
     let has_vlan = spec.addresses.as_ref().is_some_and(|given| given.vlan.is_some());
     match spec.link_layer {
@@ -38,7 +37,6 @@ pub fn framing(spec: &FabricSpec) -> Framing {
 
 /// Largest RoCE MTU that fits a port's Ethernet MTU together with the headers [bytes]; `None` below 320
 /// bytes.
-#[must_use]
 pub fn roce_mtu_bytes(port_mtu_bytes: u32) -> Option<u32> {
     RoceMtu::for_ethernet_mtu(port_mtu_bytes).map(RoceMtu::bytes)
 }
@@ -51,15 +49,11 @@ fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecErr
     let names = LinkNames::of(graph);
     for (index, ExtraDelaySpec { link, delay_ps }) in extra.iter().enumerate() {
         let field = format!("fabric.extra_delays[{index}].link");
-        let links = names.find(link).ok_or_else(|| value(&field, link, &names.allowed()))?;
+        let links = names.find(link).ok_or_else(|| unsupported(&field, link, names.allowed()))?;
         for link in links {
             let delay = &mut graph.links[link.index()].delay;
             *delay = *delay + Span(*delay_ps);
         }
     }
     Ok(())
-}
-
-fn value(field: &str, found: &str, allowed: &str) -> SpecError {
-    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
 }

@@ -1,4 +1,4 @@
-//! Links by the names of their nodes.
+//! Map of link names to links: names of both nodes, with an index for parallel links.
 
 use std::collections::BTreeMap;
 use topology::Graph;
@@ -13,7 +13,6 @@ pub struct LinkNames {
 
 impl LinkNames {
     /// Names of all links of a graph.
-    #[must_use]
     pub fn of(graph: &Graph) -> Self {
         let mut links: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
         for (index, link) in graph.links.iter().enumerate() {
@@ -31,13 +30,11 @@ impl LinkNames {
     }
 
     /// Links with that name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&[LinkId]> {
         self.links.get(name).map(Vec::as_slice)
     }
 
     /// Text with examples of valid names.
-    #[must_use]
     pub fn allowed(&self) -> String {
         let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();
         format!("a link by its two nodes, such as {}", some.join(", "))

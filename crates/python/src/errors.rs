@@ -1,4 +1,4 @@
-//! Each error of the core as one Python exception.
+//! Conversion of errors of the core to Python exceptions.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -6,8 +6,8 @@ use spec::SpecError;
 
 pyo3::create_exception!(_core, SpecException, PyValueError, "A spec that cannot be carried out.");
 
-/// `SpecError` with the attributes `field`, `found` and `allowed`; of a number out of its range also `limits`,
-/// the least and the most, and `limited_by`.
+/// `SpecError` with the attributes `field`, `found` and `allowed`; for a number out of range also `limits`
+/// (minimum and maximum) and `limited_by`.
 pub(crate) fn spec_error(py: Python<'_>, error: &SpecError) -> PyErr {
     let exception = SpecException::new_err(error.to_string());
     match set_attributes(exception.value(py), error) {
@@ -34,7 +34,7 @@ fn set_attributes(exception: &Bound<'_, PyAny>, error: &SpecError) -> PyResult<(
     exception.setattr("limited_by", by)
 }
 
-/// Something that cannot happen did.
+/// An internal error.
 pub(crate) fn bug(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(format!("a bug in fabricbench: {error}"))
 }

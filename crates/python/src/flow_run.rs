@@ -1,12 +1,12 @@
-//! Runs of the flow model.
+//! Python functions of the flow model: run, check, estimate, and the busiest link by hashing.
 
 use crate::errors::spec_error;
 use crate::observer::PyObserver;
-use crate::{parse, refusals, to_python, usage};
+use crate::{parse, spec_errors, to_python};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Carries a spec out with fluid flows; tables and progress go to the callbacks.
+/// Runs a spec with the flow model; passes tables and progress to the callbacks.
 #[pyfunction]
 #[pyo3(signature = (spec_json, *, on_progress = None, on_batch))]
 pub(crate) fn run_flow<'py>(
@@ -17,30 +17,17 @@ pub(crate) fn run_flow<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
-    let meter = usage::Meter::start();
     let outcome = py.detach(|| flow::run(&spec, &mut observer));
-    let summary = match outcome {
-        Ok(summary) => {
-            observer.finish()?;
-            to_python(py, &summary)?
-        }
-        Err(flow::RunError::Spec(error)) => return Err(spec_error(py, &error)),
-        Err(flow::RunError::Stopped) => return Err(observer.into_error()),
-    };
-    let usage = meter.stop();
-    summary.set_item("wall_s", usage.wall_s)?;
-    summary.set_item("cpu_s", usage.cpu_s)?;
-    summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
-    Ok(summary)
+    observer.end(py, outcome)
 }
 
-/// Why the flow model cannot carry a spec out: every number out of its range, or what is found first.
+/// Errors of a spec that the flow model cannot run: all numbers out of range, or the first other error.
 #[pyfunction]
 pub(crate) fn check_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyList>> {
-    refusals(py, spec_json, flow::check)
+    spec_errors(py, spec_json, flow::check)
 }
 
-/// What a run of a spec with fluid flows will cost.
+/// Estimated cost of a run of a spec with the flow model.
 #[pyfunction]
 pub(crate) fn estimate_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
@@ -48,10 +35,11 @@ pub(crate) fn estimate_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<B
     to_python(py, &estimate)
 }
 
-/// The link between switches on which the hash puts most queue pairs of one step; none where there is no such.
+/// The link between switches to which the hash assigns most queue pairs of one step; `None` without such
+/// links.
 #[pyfunction]
 pub(crate) fn busiest_link<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
-    let found = py.detach(|| flow::busiest_link(&spec)).map_err(|error| spec_error(py, &error))?;
-    to_python(py, &found)
+    let link = py.detach(|| flow::busiest_link(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &link)
 }

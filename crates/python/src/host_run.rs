@@ -1,4 +1,4 @@
-//! Runs at an agent: conversion to Python.
+//! Python class and functions of runs at an agent: stages of a run, drivers, rows of chunks, errors.
 
 use crate::errors::{bug, spec_error};
 use arrow_pyarrow::ToPyArrow;
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A run at an agent that plays some hosts.
+/// A run at an agent that acts as some hosts.
 #[pyclass(frozen)]
 pub(crate) struct HostRun(run::HostRun);
 
@@ -27,8 +27,8 @@ impl HostRun {
         settings_json: &str,
     ) -> PyResult<Self> {
         let spec = crate::parse(py, spec_json)?;
-        let made = py.detach(|| run::HostRun::new(spec, &hosts, driver, Settings::from_json(settings_json)?));
-        made.map(Self).map_err(|error| run_error(py, error))
+        let run = py.detach(|| run::HostRun::new(spec, &hosts, driver, Settings::from_json(settings_json)?));
+        run.map(Self).map_err(|error| run_error(py, error))
     }
 
     fn addresses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -87,7 +87,8 @@ impl HostRun {
     }
 }
 
-/// Every driver, and why it cannot be used on this host, or nothing; from that IPv4 address of it, if one is given.
+/// All drivers, each with the reason why it is unavailable on this host (at that IPv4 address, if given), or
+/// "".
 #[pyfunction]
 #[pyo3(signature = (address=None))]
 pub(crate) fn drivers(py: Python<'_>, address: Option<&str>) -> PyResult<BTreeMap<&'static str, String>> {
@@ -102,7 +103,7 @@ pub(crate) fn unmeasured(driver: &str) -> Vec<&'static str> {
     record::unmeasured(driver)
 }
 
-/// The rows of table `chunks` that the halves of all agents make.
+/// Rows of table `chunks`, joined from the records of all agents.
 #[pyfunction]
 #[pyo3(signature = (spec_json, *, driver, sent, received, shifts_ps))]
 #[expect(clippy::needless_pass_by_value, reason = "lists arrive from Python by value")]
@@ -139,8 +140,8 @@ const fn name(state: State) -> &'static str {
     }
 }
 
-/// Each error as one Python exception: `SpecError` for the spec, `OSError` for what the host says,
-/// `RuntimeError` for a call out of order, and `ValueError` for the rest.
+/// The Python exception of an error: `SpecError` for the spec, `OSError` for the operating system,
+/// `RuntimeError` for a call out of order, and `ValueError` for others.
 fn run_error(py: Python<'_>, error: RunError) -> PyErr {
     match error {
         RunError::Spec(error) => spec_error(py, &error),

@@ -1,5 +1,5 @@
-//! The bindings `fabricbench._core`: conversion to Python and Arrow, errors, processor time and memory of a
-//! run, and the allocator that ends the process with a message when memory runs out.
+//! The bindings `fabricbench._core`: runs and queries of the simulator, here; the flow model, runs at agents,
+//! observer of runs, errors, and the allocator that ends the process with a message when memory runs out.
 
 mod allocator;
 mod errors;
@@ -7,13 +7,12 @@ mod flow_run;
 mod host_run;
 mod observer;
 mod progress;
-mod usage;
 
 use errors::{SpecException, spec_error};
 use observer::PyObserver;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use sim::{Options, Path, RunError};
+use sim::{Options, Path};
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -26,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SpecError", module.py().get_type::<SpecException>())?;
     module.add_function(wrap_pyfunction!(run_spec_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(record_tables, module)?)?;
     module.add_function(wrap_pyfunction!(patterns, module)?)?;
     module.add_function(wrap_pyfunction!(shares, module)?)?;
     module.add_function(wrap_pyfunction!(supports, module)?)?;
@@ -54,32 +54,44 @@ fn run_spec_schema() -> PyResult<String> {
     serde_json::to_string_pretty(&spec::run_spec_schema()).map_err(errors::bug)
 }
 
-/// Every collective with an algorithm that carries it out.
+/// A column of a record table: name, type, whether it may be null, unit, meaning.
+type ColumnDescription = (&'static str, &'static str, bool, Option<&'static str>, &'static str);
+
+/// The tables of a record, in order, each with its name and columns.
+#[pyfunction]
+fn record_tables() -> Vec<(&'static str, Vec<ColumnDescription>)> {
+    let describe = |column: &record::Column| {
+        (column.name, column.kind.name(), column.is_nullable, column.unit, column.meaning)
+    };
+    record::TABLES.iter().map(|table| (table.name, table.columns.iter().map(describe).collect())).collect()
+}
+
+/// All pairs of collective and algorithm.
 #[pyfunction]
 fn patterns() -> Vec<(&'static str, &'static str)> {
     sim::patterns()
 }
 
-/// How many messages the data size of a collective is.
+/// Number of messages into which the data of a collective are divided.
 #[pyfunction]
 fn shares(collective: &str, ranks: u32) -> u64 {
     sim::shares(collective, ranks)
 }
 
-/// Raises `SpecError` unless so many ranks can carry out a collective by an algorithm.
+/// Raises `SpecError` unless an algorithm of a collective supports this number of ranks.
 #[pyfunction]
 fn supports(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> PyResult<()> {
     sim::supports(collective, algorithm, ranks).map_err(|error| spec_error(py, &error))
 }
 
-/// Why a spec cannot be carried out: every number out of its range, or what is found first; nothing if it can.
+/// Errors of a spec: all numbers out of range, or the first other error; empty if it can run.
 #[pyfunction]
 fn check<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyList>> {
-    refusals(py, spec_json, sim::check)
+    spec_errors(py, spec_json, sim::check)
 }
 
-/// Why a spec cannot be carried out by an engine, which checks it once it is known to be one.
-fn refusals<'py>(
+/// Errors of a spec; `check` of the backend is called if the spec itself is valid.
+fn spec_errors<'py>(
     py: Python<'py>,
     spec_json: &str,
     check: impl FnOnce(&spec::RunSpec) -> Result<(), spec::SpecError> + Send,
@@ -113,7 +125,7 @@ fn port_map<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     to_python(py, &rows)
 }
 
-/// The ports by which the data of each queue pair leaves the switches that have several equal next hops for it.
+/// Egress ports of each queue pair at the switches with several equal next hops for it.
 #[pyfunction]
 fn path_choices<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
@@ -121,8 +133,7 @@ fn path_choices<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, Py
     to_python(py, &choices)
 }
 
-/// The capacity of each tier of switches below the highest, in sum: towards the hosts and away from them
-/// [bit/s].
+/// Total capacity of each tier of switches below the highest: towards the hosts and away from them [bit/s].
 #[pyfunction]
 fn oversubscription(py: Python<'_>, spec_json: &str) -> PyResult<Vec<(u64, u64)>> {
     let spec = parse(py, spec_json)?;
@@ -130,7 +141,7 @@ fn oversubscription(py: Python<'_>, spec_json: &str) -> PyResult<Vec<(u64, u64)>
     Ok(graph.oversubscription().iter().map(|tier| (tier.down_bps, tier.up_bps)).collect())
 }
 
-/// What a run of a spec will cost.
+/// Estimated cost of a run of a spec.
 #[pyfunction]
 fn estimate<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
@@ -138,9 +149,9 @@ fn estimate<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     to_python(py, &estimate)
 }
 
-/// Carries a spec out; tables and progress go to the callbacks.
+/// Runs a spec with the simulator; passes tables and progress to the callbacks.
 ///
-/// Without `threads` it takes as many as help, up to `cores`, which is all of the machine unless given.
+/// Without `threads`, uses as many as are useful, up to `cores` (default: all of the machine).
 #[pyfunction]
 #[pyo3(signature = (spec_json, *, threads = None, cores = None, path = "auto", fast_forward = true, on_progress = None, on_batch))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python, each with a default")]
@@ -161,25 +172,13 @@ fn run<'py>(
         threads.unwrap_or_else(|| py.detach(|| sim::helpful_threads(&spec, fast_forward, available)));
     let options = Options { threads: threads.max(1), path, fast_forward };
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
-    let meter = usage::Meter::start();
     let outcome = py.detach(|| sim::run(&spec, options, &mut observer));
-    let summary = match outcome {
-        Ok(summary) => {
-            observer.finish()?;
-            to_python(py, &summary)?
-        }
-        Err(RunError::Spec(error)) => return Err(spec_error(py, &error)),
-        Err(RunError::Stopped) => return Err(observer.into_error()),
-    };
-    let usage = meter.stop();
-    summary.set_item("wall_s", usage.wall_s)?;
-    summary.set_item("cpu_s", usage.cpu_s)?;
-    summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
+    let summary = observer.end(py, outcome)?;
     summary.set_item("threads", options.threads)?;
     Ok(summary)
 }
 
-/// The first frames that the two ends of some queue pairs send: (time in ps, frame without FCS).
+/// First frames sent by both ends of some queue pairs: (time in ps, frame without FCS).
 #[pyfunction]
 #[pyo3(signature = (spec_json, *, qps, frames))]
 #[expect(clippy::needless_pass_by_value, reason = "a list arrives from Python by value")]
@@ -207,7 +206,7 @@ fn parse_path(path: &str) -> PyResult<Path> {
     }
 }
 
-/// A value as plain Python objects, by way of JSON.
+/// Converts a value to plain Python objects, through JSON.
 fn to_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value).map_err(errors::bug)?;
     py.import("json")?.call_method1("loads", (text,))

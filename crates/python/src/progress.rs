@@ -1,16 +1,16 @@
-//! What a callback of progress receives.
+//! Progress of a run as a Python dictionary, for simulator and flow model.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sim::{Progress, Sample};
 
-/// A report as a dictionary.
+/// Progress of the simulator.
 pub(crate) fn progress_dict<'py>(
     py: Python<'py>,
     progress: &Progress,
     wall_s: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = come(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
+    let dict = common(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
     dict.set_item("packet_hops", progress.packet_hops)?;
     dict.set_item("waiting_ps", progress.waiting.0)?;
     dict.set_item("patience_ps", progress.patience.0)?;
@@ -20,19 +20,19 @@ pub(crate) fn progress_dict<'py>(
     Ok(dict)
 }
 
-/// A report of the flow model, which takes no samples.
+/// Progress of the flow model, which has no samples.
 pub(crate) fn flow_progress_dict<'py>(
     py: Python<'py>,
     progress: &flow::Progress,
     wall_s: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = come(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
+    let dict = common(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
     dict.set_item("samples", PyList::empty(py))?;
     Ok(dict)
 }
 
-/// How far a run is, whatever carries it out: payload delivered and in all [bytes], its time [ps] and ours [s].
-fn come(
+/// Entries of any backend: delivered and total payload [bytes], simulated time [ps] and real time [s].
+fn common(
     py: Python<'_>,
     [delivered_bytes, total_bytes]: [u64; 2],
     sim_ps: u64,

@@ -1,4 +1,4 @@
-//! Rows as Arrow record batches.
+//! Rows as Arrow record batches: builders of columns by type, and the names of jobs and TCP traffic.
 
 use crate::column::Cell;
 use crate::{Batch, Kind, Table};
@@ -9,15 +9,15 @@ use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Room for each text: those of large tables are short.
+/// Initial capacity for each text [bytes]; texts of large tables are short.
 const TEXT_BYTES: usize = 8;
 
-/// The names that rows give by their index.
+/// Names to which rows refer by index.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Of the jobs.
+    /// Names of the jobs.
     pub jobs: Vec<String>,
-    /// Of the TCP traffic.
+    /// Names of the TCP traffic.
     pub tcp: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Names {
         &self.jobs[index as usize]
     }
 
-    /// The name of a piece of TCP traffic.
+    /// The name of TCP traffic.
     pub(crate) fn tcp(&self, index: u32) -> &str {
         &self.tcp[index as usize]
     }
@@ -54,7 +54,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns of a table, with room for so many rows before they have to grow.
+    /// The columns of a table, with capacity for this number of rows.
     #[must_use]
     pub fn new(table: Table, capacity: usize) -> Self {
         let fields = table.columns.iter().map(|column| {
@@ -72,13 +72,13 @@ impl Columns {
         }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Take some rows of a batch of the table.
+    /// Appends rows of a batch of the table.
     pub fn append(&mut self, batch: &Batch, rows: Range<usize>, names: &Names) {
         self.rows += rows.len();
         batch.append_to(&mut self.columns, rows, names);
@@ -96,9 +96,9 @@ impl Columns {
 /// The values of a column so far.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// Integers, and which of them are there.
+    /// Integers, and their validity (not null).
     Integers(Vec<i64>, NullBufferBuilder),
-    /// Numbers, and which of them are there.
+    /// Numbers, and their validity.
     Floats(Vec<f64>, NullBufferBuilder),
     /// Texts.
     Texts(StringBuilder),
@@ -124,13 +124,13 @@ impl Values {
 
 /// Rows of a table.
 pub(crate) trait Rows: Sized {
-    /// Append rows to the columns, which are in the order of the table.
+    /// Appends rows to the columns, which are in the order of the table.
     fn append(rows: &[Self], columns: &mut [Values], names: &Names);
 }
 
 /// A type whose values make a column.
 pub(crate) trait Cells: Cell {
-    /// Append values to a column of the type.
+    /// Appends values to a column of the type.
     fn append(values: impl Iterator<Item = impl Borrow<Self>>, column: &mut Values);
 }
 

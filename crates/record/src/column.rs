@@ -1,4 +1,4 @@
-//! What a table and a column say of themselves.
+//! Metadata of tables and columns: name, type, unit, meaning.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ pub struct Table {
 pub struct Column {
     /// Its name, which ends with the unit.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
     /// It is null where nothing was measured.
     pub is_nullable: bool,
-    /// The unit of its values, as in `ps`; none of texts, and of numbers that have none.
+    /// The unit of its values, such as `ps`; `None` for texts and numbers without unit.
     pub unit: Option<&'static str>,
     /// The comment of its declaration.
     pub meaning: &'static str,
 }
 
-/// What a column holds. Every integer is a signed 64-bit one: readers of Parquet and CSV agree about those.
+/// Type of the values of a column. Integers are signed 64-bit: readers of Parquet and CSV agree about those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An integer; 0 or 1 of what is true or false.
+    /// An integer; 0 or 1 for a truth value.
     Integer,
     /// A 64-bit floating-point number.
     Float,
@@ -51,13 +51,13 @@ impl Kind {
 
 /// A type whose values make a column.
 pub(crate) trait Cell {
-    /// What the column holds.
+    /// Type of the column.
     const KIND: Kind;
     /// It may be null.
     const IS_NULLABLE: bool = false;
 }
 
-/// Has types make columns of a kind, with and without null.
+/// Implements [`Cell`] for types whose values make columns of a kind, with and without null.
 macro_rules! cells {
     ($kind:ident: $($type:ty),+) => {
         $(

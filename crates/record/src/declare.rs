@@ -1,4 +1,4 @@
-//! The language of the declarations.
+//! Macros that declare a table and the list of all tables: row type, columns and metadata from one list.
 
 /// Declares a table: its name, the type of its rows and, each with its meaning as comment, its columns.
 ///
@@ -114,7 +114,7 @@ macro_rules! tables {
                 }
             }
 
-            /// How many rows there are.
+            /// Number of rows.
             #[must_use]
             pub const fn len(&self) -> usize {
                 match self {

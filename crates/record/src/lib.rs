@@ -1,9 +1,8 @@
 //! The record of a run: its tables, each declared once.
 //!
 //! A declaration has the columns in their order, each with its type, unit and meaning. It makes the type of
-//! the rows and, with the feature `arrow`, turns rows into Arrow record batches. [`TABLES`] tells the rest of
-//! the world: `python/fabricbench/store/columns.py` and the tables of `docs/records.md` are generated from
-//! it.
+//! the rows and, with the feature `arrow`, turns rows into Arrow record batches.
+//! `python/fabricbench/store/columns.py` and the tables of `docs/records.md` are generated from [`TABLES`].
 
 #[cfg(feature = "arrow")]
 mod arrow;

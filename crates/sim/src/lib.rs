@@ -58,7 +58,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
 /// Every collective with an algorithm that implements it.
 #[must_use]
 pub fn patterns() -> Vec<(&'static str, &'static str)> {
-    workload::patterns().iter().map(|pattern| (pattern.collective(), pattern.algorithm())).collect()
+    workload::algorithms().iter().map(|algorithm| (algorithm.collective, algorithm.name)).collect()
 }
 
 /// Checks that an algorithm supports a collective of `ranks` ranks.
@@ -66,10 +66,8 @@ pub fn patterns() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// If there is no such algorithm for that collective, or it does not support this number of ranks.
 pub fn supports(collective: &str, algorithm: &str, ranks: u32) -> Result<(), SpecError> {
-    let pattern = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
-        field: "algorithm".into(),
-        found: error.to_string(),
-        allowed: "see the collectives of the registry".into(),
+    let algorithm = workload::find(collective, algorithm).map_err(|error| {
+        spec::unsupported("algorithm", error.to_string(), "see the collectives of the registry")
     })?;
-    pattern.supports(ranks).map_err(|error| jobs::refusal("ranks", &error))
+    algorithm.pattern.supports(ranks).map_err(|error| jobs::refusal("ranks", &error))
 }

@@ -7,7 +7,7 @@ use engine::Message;
 use transport::Position;
 use units::{AttachmentId, Cycle, Instant, State};
 use wire::Psn;
-use wire::flow_control::BlockCount;
+use wire::infiniband::flow_control::BlockCount;
 use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 
 /// Frames in a queue or on a link that are prefetched.
@@ -102,7 +102,6 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    /// Number of colours.
     pub(crate) const COUNT: usize = 3;
 }
 
@@ -243,14 +242,14 @@ impl Packet {
 
     /// The same packet, with or without a request for an acknowledgement.
     #[inline]
-    pub(crate) const fn asking(mut self, ack_request: bool) -> Self {
+    pub(crate) const fn with_ack_request(mut self, ack_request: bool) -> Self {
         self.header |= (ack_request as u32) << ACK_REQUEST_SHIFT;
         self
     }
 
     /// An acknowledgement is requested.
     #[inline]
-    pub(crate) const fn asks(&self) -> bool {
+    pub(crate) const fn requests_ack(&self) -> bool {
         self.header >> ACK_REQUEST_SHIFT != 0
     }
 
@@ -427,10 +426,10 @@ mod tests {
             let kind = Kind::from_code(code);
             let mut packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path);
             assert!(!packet.is_marked());
-            assert!(!packet.asks() && !packet.asking(false).asks());
+            assert!(!packet.requests_ack() && !packet.with_ack_request(false).requests_ack());
             packet.mark();
-            packet = packet.asking(code < 4).with_message_sequence(0xff_ffff);
-            assert!(packet.is_marked() && packet.asks() == (code < 4));
+            packet = packet.with_ack_request(code < 4).with_message_sequence(0xff_ffff);
+            assert!(packet.is_marked() && packet.requests_ack() == (code < 4));
             assert_eq!(packet.message_sequence(), 0xff_ffff);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
             assert_eq!(packet.position().map(Kind::Data), Some(kind).filter(|_| code < 4));

@@ -1,4 +1,5 @@
-//! Simulated time without arrivals after which a run is ended as stalled.
+//! Patience: simulated time without arrivals after which a run is ended as stalled, from timeouts, service times and
+//! queueing of the spec.
 
 use crate::estimate;
 use crate::setup::Fabric;

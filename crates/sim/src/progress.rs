@@ -1,4 +1,4 @@
-//! Progress reports during a run.
+//! Progress reports of a run: payload delivered, simulated time, samples of the live view.
 
 use units::{Instant, Span};
 

@@ -1,4 +1,5 @@
-//! Runs a spec: builds the fabric, runs the windows, emits tables as they fill.
+//! Runs a spec: builds the world, processes its windows with the hooks of a run (reports, progress, stall detection,
+//! fast-forward), emits tables as they fill, and returns the summary.
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
@@ -6,13 +7,13 @@ use crate::patience::patience;
 use crate::progress::Progress;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
-    deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
-    reordering_rows, summary, tcp_patience, total_rows,
+    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, WorldPartition, build,
+    connection_rows, deadlock_events, emit_links, emit_ports, emit_series, offered_bytes, open_connections,
+    paths, reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
-use jobs::{Chosen, Observer, RunError, Stopped, Tally};
+use jobs::{Observer, RowSelection, RunError, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary};
 use std::ops::ControlFlow;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant as WallInstant};
 use units::{Instant, Span};
 
 /// Windows between two checks of the wall clock.
-const WINDOWS_PER_LOOK: u32 = 64;
+const WINDOWS_PER_CHECK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -73,7 +74,9 @@ pub fn run(
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    driver.assembler.choose(Chosen::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
+    driver
+        .assembler
+        .choose(RowSelection::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {
@@ -121,15 +124,16 @@ pub fn run(
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
     events.retain(|event| event.time_ps <= summary.end_ps);
-    let ends = (outcome.last.end, Instant(summary.end_ps));
-    hand_out(&world, spec, (rows, tally), events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
+    let tables =
+        FinalTables { chunks: rows, tally, events, end: outcome.last.end, run_end: Instant(summary.end_ps) };
+    tables.emit(&world, spec, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
 /// Emits rows for chunks that never ended. There may be as many as chunks, so they are emitted as they are
 /// created.
 fn finish_chunks(
-    partitions: &[Partition<FabricNode, SeriesProbe>],
+    partitions: &[WorldPartition],
     assembler: &mut Assembler,
     ending: Ending,
     observer: &mut dyn Observer<Progress>,
@@ -144,42 +148,54 @@ fn finish_chunks(
         })
     };
     assembler.finish_rest(
-        (hosts().flat_map(|host| host.open_chunks()), hosts().flat_map(|host| host.served_so_far())),
+        hosts().flat_map(|host| host.open_chunks()),
+        hosts().flat_map(|host| host.served_so_far()),
         hosts().flat_map(|host| host.undelivered_chunks()),
         ending,
         |rows| observer.batch(Batch::Chunks(rows)),
     )
 }
 
-/// Emits the results available only at the end: of the last window, and of the run, which may have ended
-/// within it.
-fn hand_out(
-    world: &World,
-    spec: &RunSpec,
-    (rows, tally): (Vec<ChunkRow>, Option<Tally>),
+/// Tables that are available only at the end of a run.
+struct FinalTables {
+    /// Chunks without a row so far.
+    chunks: Vec<ChunkRow>,
+    tally: Option<Tally>,
     events: Vec<EventRow>,
-    (end, run_end): (Instant, Instant),
-    observer: &mut dyn Observer<Progress>,
-) -> Result<(), Stopped> {
-    let graph = &world.fabric.graph;
-    let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
-    observer.batch(Batch::Chunks(rows))?;
-    tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
-    let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
-    observer.batch(Batch::Priorities(priorities))?;
-    hand_out_links(world, end, |mut rows| {
-        rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(run_end.0));
-        observer.batch(Batch::Links(rows))
-    })?;
-    observer.batch(Batch::Paths(path_rows))?;
-    observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
-    let probes = || world.partitions.iter().map(|partition| partition.probe());
-    hand_out_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
-    observer.batch(Batch::Series(total_rows(probes())))?;
-    if !world.connections.is_empty() {
-        observer.batch(Batch::Connections(connection_rows(world, end)))?;
+    /// End of the last window.
+    end: Instant,
+    /// End of the run, which may be within the last window.
+    run_end: Instant,
+}
+
+impl FinalTables {
+    /// Emits these tables, and those made of the final state of the world.
+    fn emit(
+        self,
+        world: &World,
+        spec: &RunSpec,
+        observer: &mut dyn Observer<Progress>,
+    ) -> Result<(), Stopped> {
+        let (graph, end) = (&world.fabric.graph, self.end);
+        let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
+        observer.batch(Batch::Chunks(self.chunks))?;
+        self.tally.map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))?;
+        let priorities = emit_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
+        observer.batch(Batch::Priorities(priorities))?;
+        emit_links(world, end, |mut rows| {
+            rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(self.run_end.0));
+            observer.batch(Batch::Links(rows))
+        })?;
+        observer.batch(Batch::Paths(path_rows))?;
+        observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
+        let probes = || world.partitions.iter().map(|partition| partition.probe());
+        emit_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
+        observer.batch(Batch::Series(total_rows(probes())))?;
+        if !world.connections.is_empty() {
+            observer.batch(Batch::Connections(connection_rows(world, end)))?;
+        }
+        observer.batch(Batch::Events(self.events))
     }
-    observer.batch(Batch::Events(events))
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.
@@ -199,7 +215,7 @@ struct Driver<'a> {
     assembler: Assembler<'a>,
     observer: &'a mut dyn Observer<Progress>,
     total_bytes: u64,
-    windows_until_look: u32,
+    windows_until_check: u32,
     last_report: WallInstant,
     live: LiveView,
     stopped: bool,
@@ -215,7 +231,7 @@ struct Driver<'a> {
     /// Length of a window, and the end of the last one.
     span: Span,
     now: Instant,
-    apart: TwoPhaseRule,
+    two_phase: TwoPhaseRule,
 }
 
 impl<'a> Driver<'a> {
@@ -236,7 +252,7 @@ impl<'a> Driver<'a> {
             assembler,
             observer,
             total_bytes,
-            windows_until_look: WINDOWS_PER_LOOK,
+            windows_until_check: WINDOWS_PER_CHECK,
             last_report: WallInstant::now(),
             live,
             stopped: false,
@@ -253,7 +269,7 @@ impl<'a> Driver<'a> {
             ),
             span: world.fabric.span,
             now: Instant::ZERO,
-            apart: TwoPhaseRule::new(spec, &world.fabric, flows, patience),
+            two_phase: TwoPhaseRule::new(spec, &world.fabric, flows, patience),
         }
     }
 
@@ -273,20 +289,20 @@ impl<'a> Driver<'a> {
     }
 
     fn report(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
-        self.windows_until_look = WINDOWS_PER_LOOK;
+        self.windows_until_check = WINDOWS_PER_CHECK;
         if self.last_report.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
         }
         self.last_report = WallInstant::now();
-        self.tell(window, totals)
+        self.report_progress(window, totals)
     }
 
     /// Sends the last report of a run, unless the observer has ended it.
     fn report_end(&mut self, last: Window, totals: Totals) {
-        self.stopped = self.stopped || self.tell(last, totals).is_err();
+        self.stopped = self.stopped || self.report_progress(last, totals).is_err();
     }
 
-    fn tell(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
+    fn report_progress(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
         self.observer.progress(Progress {
             delivered_bytes: totals.progress.min(self.total_bytes),
             total_bytes: self.total_bytes,
@@ -301,28 +317,28 @@ impl<'a> Driver<'a> {
 
     fn step(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> Result<(), Stopped> {
         if !records.is_empty() {
-            let hand_out = |rows| self.observer.batch(Batch::Chunks(rows));
-            self.assembler.take(records, hand_out)?;
+            let emit = |rows| self.observer.batch(Batch::Chunks(rows));
+            self.assembler.take(records, emit)?;
         }
-        self.windows_until_look -= 1;
-        if self.windows_until_look == 0 { self.report(window, totals) } else { Ok(()) }
+        self.windows_until_check -= 1;
+        if self.windows_until_check == 0 { self.report(window, totals) } else { Ok(()) }
     }
 }
 
 impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
     #[inline]
-    fn cut(&mut self, window: Window, partition: &mut Partition<FabricNode, SeriesProbe>) -> Option<Instant> {
+    fn cut(&mut self, window: Window, partition: &mut WorldPartition) -> Option<Instant> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
-        self.fast_forward.look(now, partition)
+    fn inspect(&mut self, now: Instant, partition: &mut WorldPartition) -> Instant {
+        self.fast_forward.read_state(now, partition)
     }
 
     #[inline]
-    fn apart_until(&self, totals: Totals) -> Instant {
+    fn unobserved_until(&self, totals: Totals) -> Instant {
         let has_failed = !self.assembler.failed_queue_pairs.is_empty();
-        if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
+        if !has_failed && self.two_phase.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()
         } else {
             Instant::ZERO

@@ -32,8 +32,8 @@ fn end(chunks: &[ChunkRow]) -> u64 {
 fn what_stays_on_a_host_never_enters_the_network() {
     let spec = packed("all-to-all", "parallel", 8, 4, 8 * 4096);
     let (summary, recorder) = run(&spec);
-    let (local, far): (Vec<&ChunkRow>, Vec<&ChunkRow>) =
-        recorder.chunks.iter().partition(|chunk| chunk.src_host == chunk.dst_host);
+    let (local, far) =
+        recorder.chunks.iter().partition::<Vec<&ChunkRow>, _>(|chunk| chunk.src_host == chunk.dst_host);
     assert_eq!((local.len(), far.len()), (2 * 4 * 3, 2 * 4 * 4));
     assert!(local.iter().all(|chunk| (chunk.tx_frames, chunk.rx_frames, chunk.tx_bytes) == (0, 0, 0)));
     assert!(far.iter().all(|chunk| (chunk.tx_frames, chunk.rx_frames) == (1, 1)));

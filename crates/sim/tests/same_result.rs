@@ -122,7 +122,7 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
 }
 
 /// Rounds as a benchmark makes them: some to warm up, other roots, barriers in between.
-fn vary_rounds(job: &mut JobSpec, (warm_up_rounds, root_shift, barrier): (u32, bool, bool)) {
+fn vary_rounds(job: &mut JobSpec, warm_up_rounds: u32, root_shift: bool, barrier: bool) {
     job.warm_up_rounds = warm_up_rounds;
     job.root_shift =
         root_shift && matches!(&*job.collective, "gather" | "scatter" | "broadcast" | "reduce" | "incast");
@@ -131,7 +131,7 @@ fn vary_rounds(job: &mut JobSpec, (warm_up_rounds, root_shift, barrier): (u32, b
 
 /// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks
 /// have one.
-fn add_handshake(spec: &mut RunSpec, (threshold_bytes, control_bytes): (u64, u64)) {
+fn add_handshake(spec: &mut RunSpec, threshold_bytes: u64, control_bytes: u64) {
     let job = &mut spec.jobs[0];
     job.copies_own_block = matches!(&*job.collective, "all-to-all" | "all-gather");
     if spec.transport.qp_mode == QpMode::PerPair {
@@ -141,7 +141,7 @@ fn add_handshake(spec: &mut RunSpec, (threshold_bytes, control_bytes): (u64, u64
 }
 
 /// A job on the other hosts that goes on until this one has ended.
-fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u32]) -> JobSpec {
+fn neighbour_of(job: &JobSpec, collective: &str, algorithm: &str, hosts: &[u32]) -> JobSpec {
     let ranks = hosts.len() as u32;
     JobSpec {
         name: "neighbour".into(),
@@ -188,7 +188,9 @@ fn any_tcp() -> impl Strategy<Value = TcpDraw> {
 fn add_tcp(
     spec: &mut RunSpec,
     hosts: &[u32],
-    (collective, congestion, rate_gbps): (&str, CongestionKind, Option<u64>),
+    collective: &str,
+    congestion: CongestionKind,
+    rate_gbps: Option<u64>,
     duration_us: Option<u64>,
 ) {
     let mut tcp = common::tcp(&hosts[6..], collective, rate_gbps);
@@ -258,18 +260,18 @@ prop_compose! {
             spec.jobs[0].send_overhead_ps = send_ns * 1_000;
             spec.jobs[0].receive_overhead_ps = receive_ns * 1_000;
         }
-        if let Some(draw) = handshake {
-            add_handshake(&mut spec, draw);
+        if let Some((threshold_bytes, control_bytes)) = handshake {
+            add_handshake(&mut spec, threshold_bytes, control_bytes);
         }
-        if let Some(draw) = benchmark {
-            vary_rounds(&mut spec.jobs[0], draw);
+        if let Some((warm_up_rounds, root_shift, barrier)) = benchmark {
+            vary_rounds(&mut spec.jobs[0], warm_up_rounds, root_shift, barrier);
         }
         if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
             offer(&mut spec.jobs[0], percent, seed);
         }
         if let Some(pattern) = neighbour && used <= 10 {
             let others = &hosts[used as usize..][..supported(pattern, 12 - used) as usize];
-            spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others));
+            spec.jobs.push(neighbour_of(&spec.jobs[0], pattern.0, pattern.1, others));
         }
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.
@@ -326,7 +328,7 @@ prop_compose! {
         if let Some((collective, congestion, rate_gbps, duration_us)) = tcp
             && spec.fabric.switch.scheduled.is_none()
         {
-            add_tcp(&mut spec, &hosts, (collective, congestion, rate_gbps), duration_us);
+            add_tcp(&mut spec, &hosts, collective, congestion, rate_gbps, duration_us);
         }
         spec
     }
@@ -392,7 +394,7 @@ fn summed(recorder: &common::Recorder) -> Vec<Vec<u64>> {
     let sum = |rows: &[&record::ChunkRow], value: fn(&record::ChunkRow) -> u64| -> u64 {
         rows.iter().map(|row| value(row)).sum()
     };
-    let of_step = |(key, rows): ([u64; 3], Vec<&record::ChunkRow>)| {
+    let of_steps = steps.into_iter().map(|(key, rows)| {
         let least =
             |value: fn(&record::ChunkRow) -> Option<u64>| rows.iter().filter_map(|row| value(row)).min();
         let most =
@@ -423,8 +425,8 @@ fn summed(recorder: &common::Recorder) -> Vec<Vec<u64>> {
         ];
         let times = times.map(|time| time.unwrap_or(u64::MAX));
         key.into_iter().chain(times).chain(sums).collect()
-    };
-    steps.into_iter().map(of_step).collect()
+    });
+    of_steps.collect()
 }
 
 /// Completion time, payload and round of each complete chunk.

@@ -1,4 +1,4 @@
-//! What a number of a spec may be by itself: each field declares its range where it is defined, in the schema.
+//! Checks each number of a spec against the range that its field declares in the JSON schema.
 
 use crate::{RunSpec, SpecError};
 use serde_json::Value;
@@ -6,19 +6,19 @@ use std::sync::LazyLock;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| crate::run_spec_schema().to_value());
 
-/// The numbers of a spec that are out of their ranges.
+/// Errors of the numbers of a spec that are out of range.
 pub(crate) fn out_of_range(spec: &RunSpec) -> Vec<SpecError> {
     serde_json::to_value(spec).map_or_else(|_| Vec::new(), |json| out_of_range_in(&json))
 }
 
-/// The numbers of what is to be a spec that are out of their ranges or do not fit their types.
+/// Errors of the numbers of an unchecked spec that are out of range or do not fit their types.
 pub(crate) fn out_of_range_in(json: &Value) -> Vec<SpecError> {
     let mut errors = Vec::new();
     walk(&SCHEMA, json, &mut errors);
     errors
 }
 
-/// Adds the errors of a value, with the path from it.
+/// Adds the errors of a value, with paths relative to it.
 fn walk(schema: &'static Value, json: &Value, errors: &mut Vec<SpecError>) {
     let schema = resolved(schema);
     for forms in ["oneOf", "anyOf"].iter().filter_map(|key| schema[key].as_array()) {
@@ -39,39 +39,47 @@ fn walk(schema: &'static Value, json: &Value, errors: &mut Vec<SpecError>) {
         }
         Value::Array(items) => {
             let items = items.iter().enumerate();
-            items.for_each(|(place, item)| inside(&schema["items"], item, &|| format!("[{place}]")));
+            items.for_each(|(index, item)| inside(&schema["items"], item, &|| format!("[{index}]")));
         }
-        Value::Number(number) => errors.extend(number.as_u64().and_then(|found| refusal(schema, found))),
+        Value::Number(number) => {
+            errors.extend(number.as_u64().and_then(|number| range_error(schema, number)));
+        }
         _ => {}
     }
 }
 
-/// What a reference in the schema is to.
+/// Follows a reference in the schema.
 fn resolved(schema: &'static Value) -> &'static Value {
-    schema["$ref"].as_str().and_then(|place| SCHEMA.pointer(place.trim_start_matches('#'))).unwrap_or(schema)
+    schema["$ref"].as_str().and_then(|path| SCHEMA.pointer(path.trim_start_matches('#'))).unwrap_or(schema)
 }
 
-/// Whether JSON is of a form: the forms of a field differ in their `kind`, or one is null.
+/// Whether JSON matches a form: the forms of a field differ in their `kind`, or one is null.
 fn is_form_of(form: &Value, json: &Value) -> bool {
     let kind = &form["properties"]["kind"]["const"];
     (form["type"] == "null") == json.is_null() && (kind.is_null() || *kind == json["kind"])
 }
 
-fn refusal(schema: &Value, found: u64) -> Option<SpecError> {
+fn range_error(schema: &Value, number: u64) -> Option<SpecError> {
     if let Some(choices) = schema["enum"].as_array() {
         let allowed = choices.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
-        let is_one = choices.iter().any(|choice| choice.as_u64() == Some(found));
+        let is_one = choices.iter().any(|choice| choice.as_u64() == Some(number));
         return (!is_one).then(|| SpecError::Value {
             field: String::new(),
-            found: found.to_string(),
+            found: number.to_string(),
             allowed,
         });
     }
     let of_type = if schema["format"] == "uint32" { u32::MAX.into() } else { u64::MAX };
     let least = schema["minimum"].as_u64().unwrap_or(0);
     let most = schema["maximum"].as_u64().unwrap_or(of_type);
-    let is_within = (least..=most).contains(&found);
-    (!is_within).then(|| SpecError::Range { field: String::new(), found, least, most, limited_by: None })
+    let is_within = (least..=most).contains(&number);
+    (!is_within).then(|| SpecError::Range {
+        field: String::new(),
+        found: number,
+        least,
+        most,
+        limited_by: None,
+    })
 }
 
 #[cfg(test)]

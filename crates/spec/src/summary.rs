@@ -1,4 +1,4 @@
-//! What a run tells of itself, beside the record tables.
+//! Summary of a run: status, times of jobs and rounds, frames and losses, TCP statistics, engine counters.
 
 use serde::Serialize;
 
@@ -6,36 +6,35 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Every chunk of every job completed.
+    /// All chunks of all jobs completed.
     Complete,
-    /// A chunk failed, or could never start.
+    /// A chunk failed, or could not start.
     Incomplete,
-    /// Nothing was delivered any more while pauses were renewed, or pauses waited for each other in a circle.
+    /// Pauses were renewed without any delivery, or pauses waited for each other in a cycle.
     Stalled,
 }
 
 /// Frames lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LossCauses {
-    /// The switch's buffer, or the share of a lossy queue, was full.
+    /// The buffer of a switch was full, or a lossy queue was at its limit.
     pub buffer_full: u64,
-    /// A lossless frame found the headroom full: it was configured too small.
+    /// The headroom was full when a lossless frame arrived: it was configured too small.
     pub headroom_overrun: u64,
-    /// WRED dropped it before the buffer was full.
+    /// Dropped by WRED before the buffer was full.
     pub wred: u64,
     /// A NIC's receive buffer was full.
     pub host_overrun: u64,
-    /// The PFC watchdog dropped what was bound for a queue in a storm.
+    /// Dropped by the PFC watchdog: bound for a queue in a storm.
     pub pfc_watchdog: u64,
-    /// A link on the path was down, or no path to the destination was left.
+    /// A link on the path was down, or the destination had no path.
     pub link_down: u64,
-    /// A link corrupted the frame, which was dropped where it arrived.
+    /// Corrupted by a link, and dropped on arrival.
     pub bit_error: u64,
 }
 
 impl LossCauses {
-    /// Frames lost for any cause.
-    #[must_use]
+    /// Total of all causes.
     pub const fn total(&self) -> u64 {
         self.buffer_full
             + self.headroom_overrun
@@ -47,7 +46,7 @@ impl LossCauses {
     }
 }
 
-/// One job's part of the summary.
+/// Summary of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobSummary {
     /// Its name.
@@ -56,52 +55,51 @@ pub struct JobSummary {
     pub status: RunStatus,
     /// When it started [ps].
     pub start_ps: u64,
-    /// When the last chunk of its last complete round was acknowledged [ps]; none unless complete, or without
-    /// such a round.
+    /// Acknowledgement of the last chunk of the last complete round [ps]; `None` unless complete, or without
+    /// a complete round.
     pub end_ps: Option<u64>,
-    /// Complete rounds before the first that is not, without those to warm up.
+    /// Complete rounds before the first incomplete one, without warm-up.
     pub rounds: u32,
-    /// Complete rounds to warm up.
+    /// Complete warm-up rounds.
     pub warm_up_rounds: u32,
-    /// What the complete rounds took, without those to warm up; none without one, as the next fields.
+    /// Times of complete rounds, without warm-up; `None` without one, like the next fields.
     pub round_times: Option<RoundTimes>,
-    /// The same by data size, of a job whose rounds have several; without sizes of which no round is complete.
+    /// The same by data size, if rounds differ in size; only sizes with a complete round.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub size_times: Vec<SizeTimes>,
-    /// What a round took of the time of single ranks, from its beginning of the round to its end there; none
+    /// Mean time of a round at single ranks, each from its own start to its own end of the round; `None`
     /// unless complete.
     pub rank_times: Option<RankTimes>,
-    /// Chunks of all its rounds; of a job that runs until others end, those that were posted.
+    /// Chunks of all rounds; for a job that runs until others end, the posted ones.
     pub chunks: u64,
-    /// Those complete.
+    /// Complete chunks.
     pub chunks_complete: u64,
-    /// Those failed.
+    /// Failed chunks.
     pub chunks_failed: u64,
-    /// What came after its chunk had been delivered, and so is in no row of the chunks.
+    /// Frames that arrived after their chunk was delivered, and are therefore in no row of table `chunks`.
     pub late: LateFrames,
-    /// Why it is incomplete, with the first chunks concerned; empty otherwise.
+    /// Why it is incomplete, with the first affected chunks; empty otherwise.
     pub reason: String,
 }
 
-/// Frames that came after their chunk had been delivered: they had been sent again without need.
+/// Frames that arrived after their chunk was delivered: unnecessary retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LateFrames {
-    /// All of them.
+    /// Number of frames.
     pub frames: u64,
-    /// Those that came marked.
+    /// Frames with congestion experienced.
     pub ecn_ce_rx: u64,
-    /// Congestion notifications sent in answer to them.
+    /// Congestion notifications (CNP) sent in response.
     pub cnp_tx: u64,
 }
 
-/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first rank
-/// that begins it and ends when its last chunk is acknowledged. Back to back each rank begins its next round
-/// when it has ended the one before, and a round takes what it takes its slowest rank.
+/// Times of the rounds of a job. With a barrier, a round starts with the first rank that starts it and ends
+/// when its last chunk is acknowledged. Without one, each rank starts a round at the end of its previous one,
+/// and the time of a round is that of its slowest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
-    /// All of them [ps]: where ranks wait for each other in between, the sum of their times; back to back the
-    /// time from the start of the job to the end of the last, after rounds to warm up that from the first to
-    /// the last at the slowest rank.
+    /// Total [ps]. With a barrier: sum of the times of rounds. Without one: from the start of the job to the
+    /// end of the last round, or, after warm-up rounds, from the first to the last at the slowest rank.
     pub sum_ps: u64,
     /// The shortest [ps].
     pub min_ps: u64,
@@ -109,12 +107,12 @@ pub struct RoundTimes {
     pub max_ps: u64,
 }
 
-/// Complete rounds of one data size. Each takes what it takes its slowest rank.
+/// Complete rounds of one data size; the time of a round is that of its slowest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeTimes {
     /// The data size [bytes].
     pub data_bytes: u64,
-    /// How many rounds have it, without those to warm up.
+    /// Number of rounds, without warm-up.
     pub rounds: u32,
     /// Sum of their times [ps].
     pub sum_ps: u64,
@@ -125,7 +123,7 @@ pub struct SizeTimes {
 }
 
 impl SizeTimes {
-    /// Adds a round that took so long [ps].
+    /// Adds a round with this time [ps].
     pub fn add(&mut self, took_ps: u64) {
         self.min_ps = if self.rounds == 0 { took_ps } else { self.min_ps.min(took_ps) };
         self.max_ps = self.max_ps.max(took_ps);
@@ -137,48 +135,47 @@ impl SizeTimes {
 /// Mean time of a round at each rank, over ranks: t_min, t_avg and t_max of the Intel MPI Benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RankTimes {
-    /// The rank with the least [ps].
+    /// Minimum over the ranks [ps].
     pub min_ps: u64,
     /// Mean over the ranks [ps].
     pub mean_ps: u64,
-    /// The rank with the most [ps].
+    /// Maximum over the ranks [ps].
     pub max_ps: u64,
 }
 
-/// What became of the TCP traffic of one entry of the spec.
+/// Summary of the TCP traffic of one entry of the spec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpSummary {
     /// Its name.
     pub name: String,
-    /// When the first application wrote [ps]; none if none did.
+    /// First write of an application [ps]; `None` without a write.
     pub start_ps: Option<u64>,
-    /// When everything was acknowledged, or when the run cut it off [ps].
+    /// When all payload was acknowledged, or the run ended [ps].
     pub end_ps: u64,
-    /// Hosts that send.
+    /// Number of sending hosts.
     pub senders: u64,
     /// Connections.
     pub connections: u64,
-    /// Those of which everything was acknowledged.
+    /// Connections with all payload acknowledged.
     pub connections_complete: u64,
-    /// Payload that the applications wanted to send [bytes]; none if they always have more.
+    /// Payload offered by the applications [bytes]; `None` if it is unlimited.
     pub offered_bytes: Option<u64>,
     /// Payload delivered in order [bytes].
     pub delivered_bytes: u64,
-    /// Segments sent, again or for the first time.
+    /// Segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Recoveries that began by selective acknowledgements.
+    /// Recoveries started by selective acknowledgements.
     pub fast_recoveries: u64,
     /// Segments that arrived with congestion experienced.
     pub ecn_ce_rx: u64,
-    /// Frames of its priority that found a buffer full or that WRED dropped, those of others in that priority
-    /// included.
+    /// Frames of its priority dropped by full buffers or WRED, including those of other traffic.
     pub dropped_frames: u64,
     /// Smoothed round-trip time over all measurements of all connections: mean, median, 99th percentile and
-    /// largest [ps]; none without a measurement.
+    /// maximum [ps]; `None` without a measurement.
     pub rtt_mean_ps: Option<u64>,
     /// Median.
     pub rtt_p50_ps: Option<u64>,
@@ -186,10 +183,10 @@ pub struct TcpSummary {
     pub rtt_p99_ps: Option<u64>,
     /// Largest.
     pub rtt_max_ps: Option<u64>,
-    /// Writes of a closed loop that were acknowledged; none without one.
+    /// Acknowledged writes of a closed loop; `None` without one.
     pub writes: Option<u64>,
     /// Time from the issue of a write to the acknowledgement of its last byte: mean, median, 99th percentile
-    /// and largest [ps]; none without a closed loop.
+    /// and maximum [ps]; `None` without a closed loop.
     pub write_mean_ps: Option<u64>,
     /// Median.
     pub write_p50_ps: Option<u64>,
@@ -199,26 +196,26 @@ pub struct TcpSummary {
     pub write_max_ps: Option<u64>,
 }
 
-/// Facts of a whole run.
+/// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunSummary {
-    /// Complete when every job is.
+    /// Complete if all jobs are.
     pub status: RunStatus,
     /// Simulated time at the end [ps].
     pub end_ps: u64,
-    /// Each job, in the order of the spec.
+    /// Jobs, in the order of the spec.
     pub jobs: Vec<JobSummary>,
     /// TCP traffic, in the order of the spec.
     pub tcp: Vec<TcpSummary>,
-    /// Frames put on a link by a host.
+    /// Frames sent by hosts.
     pub frames_sent: u64,
-    /// Frames that arrived at their host.
+    /// Frames delivered to their host.
     pub frames_delivered: u64,
     /// Frames lost, by cause.
     pub frames_lost: LossCauses,
     /// Frames still in flight when the run ended.
     pub frames_in_flight: u64,
-    /// Frames crossing a link, every kind and every link counted.
+    /// Transmissions over links: frames of all kinds times links crossed.
     pub packet_hops: u64,
     /// Node activations of the engine.
     pub events: u64,
@@ -228,6 +225,6 @@ pub struct RunSummary {
     pub exact_windows: u64,
     /// Length of a time window [ps].
     pub window_ps: u64,
-    /// Simulated time that was skipped because it repeated what came before [ps].
+    /// Simulated time skipped by fast-forward [ps].
     pub fast_forward_ps: u64,
 }

@@ -1,4 +1,5 @@
-//! Assembles a graph from nodes and links.
+//! Assembles a graph from nodes and links: adds hosts and switches, numbers ports in the order of connection,
+//! addresses host ports.
 
 use crate::address;
 use crate::builder::LinkSpec;

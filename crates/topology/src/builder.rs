@@ -1,4 +1,5 @@
-//! Builders of topologies: one struct of parameters per shape, each in its own file.
+//! Builders of topologies: one struct of parameters per shape, each in its own file; the topology of a run as
+//! one of them; parameters of cables.
 //!
 //! Common numbering: nodes are the hosts, then the switches by tier; ports are numbered as documented for
 //! each shape; link `a` is the cable of attachment `a`, followed by the links between switches from the

@@ -4,75 +4,27 @@ use thiserror::Error;
 
 /// Error of building a graph from the parameters of a topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the message of each variant explains its fields")]
 pub enum TopologyError {
     /// A count is below its minimum.
     #[error("{field} is {found}; it must be at least {least}")]
-    TooFew {
-        /// Name of the parameter, as in the builder's struct.
-        field: &'static str,
-        /// Its value.
-        found: u32,
-        /// Minimum.
-        least: u32,
-    },
+    TooFew { field: &'static str, found: u32, least: u32 },
     /// Duplicate node name; `host0`, `host1`, ... are reserved for hosts.
     #[error("another node is called {name} as well")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
+    NameTaken { name: String },
     /// A link to an unknown switch.
     #[error("no switch is called {name}")]
-    NoSuchSwitch {
-        /// The name.
-        name: String,
-    },
+    NoSuchSwitch { name: String },
     /// A link from a switch to itself.
     #[error("a link from {name} to itself")]
-    LinkToItself {
-        /// The switch.
-        name: String,
-    },
+    LinkToItself { name: String },
     /// The fabric is not connected.
-    #[error("no way from {name} to {other}")]
-    NotConnected {
-        /// A switch without a path to `other`.
-        name: String,
-        /// The first switch of the list.
-        other: String,
-    },
-    /// The number of hosts exceeds the limit.
-    #[error("the fabric would have {found} hosts; at most {limit} are supported")]
-    TooManyHosts {
-        /// Required number.
-        found: u64,
-        /// The limit, [`crate::MAX_HOSTS`].
-        limit: u64,
-    },
-    /// The number of host ports exceeds the limit.
-    #[error("the fabric would have {found} host ports; at most {limit} are supported")]
-    TooManyAttachments {
-        /// Required number.
-        found: u64,
-        /// The limit, [`crate::MAX_ATTACHMENTS`].
-        limit: u64,
-    },
+    #[error("no path from {name} to {other}")]
+    NotConnected { name: String, other: String },
+    /// The number of hosts, host ports or links exceeds the limit.
+    #[error("the fabric would have {count} {items}; at most {limit} are supported")]
+    TooMany { items: &'static str, count: u64, limit: u64 },
     /// The number of ports of a node exceeds the limit.
-    #[error("each {node} would have {found} ports; at most {limit} are supported")]
-    TooManyPorts {
-        /// Kind of node, such as `leaf switch`.
-        node: &'static str,
-        /// Required number.
-        found: u64,
-        /// The limit, [`crate::MAX_PORTS`].
-        limit: u64,
-    },
-    /// The number of links exceeds the limit.
-    #[error("the fabric would have {found} links; at most {limit} are supported")]
-    TooManyLinks {
-        /// Required number.
-        found: u64,
-        /// The limit, [`crate::MAX_LINKS`].
-        limit: u64,
-    },
+    #[error("each {node} would have {ports} ports; at most {limit} are supported")]
+    TooManyPorts { node: &'static str, ports: u64, limit: u64 },
 }

@@ -1,4 +1,5 @@
-//! Graph of hosts, switches and links.
+//! Graph of hosts, switches and links: nodes with ports, cables, host ports with addresses; connectivity, and
+//! the host ports that traffic between two hosts uses.
 
 use std::net::Ipv4Addr;
 use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Span};

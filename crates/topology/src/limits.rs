@@ -15,33 +15,33 @@ pub const MAX_HOST_PORTS: u16 = 32;
 
 /// Checks that each `(field, value)` is at least 1.
 pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyError> {
-    match counts.iter().find(|(_, found)| *found == 0) {
+    match counts.iter().find(|(_, count)| *count == 0) {
         None => Ok(()),
-        Some(&(field, found)) => Err(TopologyError::TooFew { field, found, least: 1 }),
+        Some(&(field, count)) => Err(TopologyError::TooFew { field, found: count, least: 1 }),
     }
 }
 
 /// Checks the number of hosts, and of ports with `ports_of_each` per host.
-pub(crate) fn hosts(found: u64, ports_of_each: u32) -> Result<(), TopologyError> {
-    if found > MAX_HOSTS {
-        return Err(TopologyError::TooManyHosts { found, limit: MAX_HOSTS });
-    }
+pub(crate) fn hosts(hosts: u64, ports_of_each: u32) -> Result<(), TopologyError> {
+    at_most("hosts", hosts, MAX_HOSTS)?;
     let (ports, limit) = (u64::from(ports_of_each), u64::from(MAX_HOST_PORTS));
     if ports > limit {
-        return Err(TopologyError::TooManyPorts { node: "host", found: ports, limit });
+        return Err(TopologyError::TooManyPorts { node: "host", ports, limit });
     }
-    let (found, limit) = (found * ports, MAX_ATTACHMENTS);
-    if found > limit { Err(TopologyError::TooManyAttachments { found, limit }) } else { Ok(()) }
+    at_most("host ports", hosts * ports, MAX_ATTACHMENTS)
 }
 
-pub(crate) fn ports(node: &'static str, found: u64) -> Result<(), TopologyError> {
+pub(crate) fn ports(node: &'static str, ports: u64) -> Result<(), TopologyError> {
     let limit = MAX_PORTS;
-    if found > limit { Err(TopologyError::TooManyPorts { node, found, limit }) } else { Ok(()) }
+    if ports > limit { Err(TopologyError::TooManyPorts { node, ports, limit }) } else { Ok(()) }
 }
 
-pub(crate) fn links(found: u64) -> Result<(), TopologyError> {
-    let limit = MAX_LINKS;
-    if found > limit { Err(TopologyError::TooManyLinks { found, limit }) } else { Ok(()) }
+pub(crate) fn links(links: u64) -> Result<(), TopologyError> {
+    at_most("links", links, MAX_LINKS)
+}
+
+fn at_most(items: &'static str, count: u64, limit: u64) -> Result<(), TopologyError> {
+    if count > limit { Err(TopologyError::TooMany { items, count, limit }) } else { Ok(()) }
 }
 
 /// Product of `counts`, saturating.

@@ -130,7 +130,7 @@ impl<'a> SwitchRoutes<'a> {
         // Columns of other components are outside the row: there is no path.
         let Some(&start) = self.cell(column) else { return &[] };
         // SAFETY: every cell of a table is the offset of a list that it holds, and neither changes.
-        unsafe { port_lists::known_list(self.lists, start) }
+        unsafe { port_lists::list_unchecked(self.lists, start) }
     }
 
     /// Cell of a column.

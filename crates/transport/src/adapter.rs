@@ -147,6 +147,6 @@ mod tests {
     #[test]
     fn without_costs_a_controller_stays_what_it_is() {
         assert!(!Controller::LineRate.in_adapter(None).is_paced());
-        assert!(adapter().is_paced() && !adapter().hears_acks());
+        assert!(adapter().is_paced() && !adapter().uses_acks());
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters common to all queue pairs of a host.
+//! Parameters common to all queue pairs of a host, among them the recovery from lost packets; their ranges.
 
 use units::{Instant, Span};
 use wire::Psn;
@@ -122,9 +122,9 @@ pub struct ConfigError {
 }
 
 /// Fails unless the value of a field is from `min` to `max`.
-pub(crate) const fn within(field: &'static str, found: u64, min: u64, max: u64) -> Result<(), ConfigError> {
-    if found < min || found > max {
-        return Err(ConfigError { field, found, min, max });
+pub(crate) const fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if value < min || value > max {
+        return Err(ConfigError { field, found: value, min, max });
     }
     Ok(())
 }

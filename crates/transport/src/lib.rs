@@ -89,5 +89,5 @@ pub use responder::{Arrival, Disposition, Reply, Responder};
 pub use swift::{Swift, SwiftConfig};
 pub use timely::{Timely, TimelyConfig};
 pub use verbs::{
-    ReadResponse, ReadResponses, ResponseOutcome, Verb, VerbRequester, VerbTransmit, Wanted, wanted,
+    ReadRange, ReadResponse, ReadResponses, ResponseOutcome, Verb, VerbRequester, VerbTransmit, read_range,
 };

@@ -1,4 +1,4 @@
-//! Packets sent by a requester.
+//! Packets sent by a requester: position in the message, fields for the network, all fields on the wire.
 
 use wire::Psn;
 
@@ -65,21 +65,10 @@ pub struct NextPacket {
 /// A packet to send, with all fields that are written on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Packet sequence number.
-    pub psn: Psn,
-    /// Position in its message. With selective recovery every packet is a message of its own.
-    pub position: Position,
-    /// It requests an acknowledgement: the last packet of a full message, or one resent by selective
-    /// recovery.
-    pub ack_request: bool,
-    /// Payload, without padding [bytes].
-    pub payload_bytes: u32,
+    /// Fields for the network.
+    pub packet: NextPacket,
     /// Payload of its message [bytes], for the RETH.
     pub message_bytes: u64,
     /// Offset of this payload in its work request [bytes].
     pub offset_bytes: u64,
-    /// It was sent before.
-    pub is_retransmission: bool,
-    /// Index of its work request among the uncompleted ones; 0 is the oldest.
-    pub work: usize,
 }

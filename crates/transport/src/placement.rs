@@ -1,4 +1,5 @@
-//! The receiving side of a reliable connection under selective recovery.
+//! Responder under selective recovery: accepts packets in any order within a window, acknowledges them in
+//! groups and reports losses.
 
 use crate::{Arrival, Config, Disposition, Reply};
 use units::State;
@@ -31,7 +32,7 @@ pub struct Placement {
     /// minus [`Self::threshold`] have been reported.
     report_beyond: u32,
     /// Distance to the first placed packet that requests an acknowledgement; [`NONE`] if there is none.
-    asking: u32,
+    first_ack_request: u32,
     /// Bitmap of the packets placed beyond the first missing one, indexed by the low bits of the PSN.
     // Empty while `ahead` is 0, as is `more`.
     #[state(skip)]
@@ -47,13 +48,13 @@ struct More {
     placed: Vec<u64>,
     /// Bitmap and number of the placed packets that request an acknowledgement, without the first of them.
     /// With messages as long as the window there are hardly ever two.
-    asking: Vec<u64>,
-    asking_packets: u32,
+    ack_requests: Vec<u64>,
+    ack_request_count: u32,
 }
 
 impl More {
     fn new(placed: Vec<u64>) -> Self {
-        Self { placed, asking: Vec::new(), asking_packets: 0 }
+        Self { placed, ack_requests: Vec::new(), ack_request_count: 0 }
     }
 }
 
@@ -70,7 +71,7 @@ impl Placement {
             ahead: 0,
             unacknowledged: 0,
             report_beyond: 0,
-            asking: NONE,
+            first_ack_request: NONE,
             near: [0; _],
             more: None,
         };
@@ -99,18 +100,18 @@ impl Placement {
     pub fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);
         if distance == 0 {
-            let is_asked = self.advance() || ack_request;
-            return Arrival { disposition: Disposition::Accepted, reply: self.answer(config, is_asked) };
+            let ack_requested = self.advance() || ack_request;
+            return Arrival { disposition: Disposition::Accepted, reply: self.answer(config, ack_requested) };
         }
         let distance = distance.cast_unsigned();
         if distance >= self.window {
-            return self.turn_away(distance.cast_signed() < 0, ack_request);
+            return self.reject(distance.cast_signed() < 0, ack_request);
         }
         if !self.place(psn) {
-            return self.turn_away(true, ack_request);
+            return self.reject(true, ack_request);
         }
         if ack_request {
-            self.note_asking(distance);
+            self.note_ack_request(distance);
         }
         self.ahead = self.ahead.max(distance + 1);
         // `unacknowledged` is below `ack_every` as before this packet: no acknowledgement is due.
@@ -119,7 +120,7 @@ impl Placement {
 
     /// Processes a packet that is already placed or beyond the window.
     #[cold]
-    fn turn_away(&mut self, is_placed: bool, ack_request: bool) -> Arrival {
+    fn reject(&mut self, is_placed: bool, ack_request: bool) -> Arrival {
         if !is_placed {
             return Arrival { disposition: Disposition::OutOfOrder, reply: None };
         }
@@ -131,17 +132,17 @@ impl Placement {
     /// The expected packet arrived; true if a packet that is now in order had requested an acknowledgement.
     #[inline]
     fn advance(&mut self) -> bool {
-        let (mut packets, mut is_asked) = (1, false);
+        let (mut packets, mut ack_requested) = (1, false);
         if self.ahead > 0 {
             let next = self.expected.add(1);
             packets += self.take_run(next);
-            is_asked = self.pass_asking(packets);
+            ack_requested = self.pass_ack_requests(packets);
             self.ahead -= packets;
         }
         self.expected = self.expected.add(packets);
         self.unacknowledged += packets;
         self.report_beyond = self.report_beyond.saturating_sub(packets).max(self.threshold());
-        is_asked
+        ack_requested
     }
 
     /// Whether the placed packets are in [`Self::near`].
@@ -171,47 +172,47 @@ impl Placement {
     }
 
     /// The packet at this distance from the first missing one requests an acknowledgement.
-    fn note_asking(&mut self, distance: u32) {
-        let other = self.asking.max(distance);
-        self.asking = self.asking.min(distance);
+    fn note_ack_request(&mut self, distance: u32) {
+        let other = self.first_ack_request.max(distance);
+        self.first_ack_request = self.first_ack_request.min(distance);
         if other != NONE {
-            self.note_more_asking(other);
+            self.note_further_ack_request(other);
         }
     }
 
     #[cold]
-    fn note_more_asking(&mut self, distance: u32) {
+    fn note_further_ack_request(&mut self, distance: u32) {
         let (window, psn) = (self.window, self.expected.add(distance));
         let more = self.more.get_or_insert_with(|| Box::new(More::new(Vec::new())));
-        if more.asking.is_empty() {
-            more.asking = ring(window);
+        if more.ack_requests.is_empty() {
+            more.ack_requests = ring(window);
         }
-        insert(&mut more.asking, psn);
-        more.asking_packets += 1;
+        insert(&mut more.ack_requests, psn);
+        more.ack_request_count += 1;
     }
 
     /// Advances by `packets` that are now in order; true if one of them requested an acknowledgement.
     #[inline]
-    fn pass_asking(&mut self, packets: u32) -> bool {
-        if self.asking == NONE {
+    fn pass_ack_requests(&mut self, packets: u32) -> bool {
+        if self.first_ack_request == NONE {
             return false;
         }
-        if self.asking >= packets {
-            self.asking -= packets;
+        if self.first_ack_request >= packets {
+            self.first_ack_request -= packets;
             return false;
         }
-        self.asking = self.next_asking(packets);
+        self.first_ack_request = self.next_ack_request(packets);
         true
     }
 
     /// Removes from the further packets that request an acknowledgement those now in order and the first one
     /// not in order. Returns the distance of the latter from the new first missing packet.
-    fn next_asking(&mut self, packets: u32) -> u32 {
+    fn next_ack_request(&mut self, packets: u32) -> u32 {
         let Some(more) = &mut self.more else { return NONE };
         let mut distance = 0;
-        while more.asking_packets > 0 {
-            if remove(&mut more.asking, self.expected.add(distance)) {
-                more.asking_packets -= 1;
+        while more.ack_request_count > 0 {
+            if remove(&mut more.ack_requests, self.expected.add(distance)) {
+                more.ack_request_count -= 1;
                 if distance >= packets {
                     return distance - packets;
                 }
@@ -223,12 +224,12 @@ impl Placement {
 
     /// The answer to a packet in order. A hole to report has priority; its report acknowledges as well.
     #[inline]
-    fn answer(&mut self, config: &Config, is_asked: bool) -> Option<Reply> {
+    fn answer(&mut self, config: &Config, ack_requested: bool) -> Option<Reply> {
         let loss = self.report_loss();
         if loss.is_some() {
             return loss;
         }
-        (is_asked || self.unacknowledged >= config.ack_every).then(|| self.acknowledge())
+        (ack_requested || self.unacknowledged >= config.ack_every).then(|| self.acknowledge())
     }
 
     /// Reports the first unreported hole that counts as a loss, if there is one.
@@ -295,20 +296,20 @@ fn ring(window_packets: u32) -> Vec<u64> {
 /// Word index and bit index of a packet. The number of bits divides the PSN space, so packets within a window
 /// have distinct bits.
 #[inline]
-const fn place_of(words: &[u64], psn: Psn) -> (usize, u32) {
+const fn bit_of(words: &[u64], psn: Psn) -> (usize, u32) {
     ((psn.value() >> 6) as usize & (words.len() - 1), psn.value() & 63)
 }
 
 #[inline]
 fn contains(words: &[u64], psn: Psn) -> bool {
-    let (word, bit) = place_of(words, psn);
+    let (word, bit) = bit_of(words, psn);
     words[word] >> bit & 1 == 1
 }
 
 /// Sets the bit of a packet; false if it was set.
 #[inline]
 fn insert(words: &mut [u64], psn: Psn) -> bool {
-    let (word, bit) = place_of(words, psn);
+    let (word, bit) = bit_of(words, psn);
     let is_new = words[word] >> bit & 1 == 0;
     words[word] |= 1 << bit;
     is_new
@@ -317,7 +318,7 @@ fn insert(words: &mut [u64], psn: Psn) -> bool {
 /// Clears the bit of a packet; true if it was set.
 fn remove(words: &mut [u64], psn: Psn) -> bool {
     let was_in = contains(words, psn);
-    let (word, bit) = place_of(words, psn);
+    let (word, bit) = bit_of(words, psn);
     words[word] &= !(1 << bit);
     was_in
 }
@@ -327,7 +328,7 @@ fn remove(words: &mut [u64], psn: Psn) -> bool {
 fn take_run(words: &mut [u64], first: Psn) -> u32 {
     let mut packets = 0;
     loop {
-        let (word, bit) = place_of(words, first.add(packets));
+        let (word, bit) = bit_of(words, first.add(packets));
         let rest = words[word] >> bit;
         let ones = rest.trailing_ones();
         // Adding one to the lowest bit of a run of ones clears the run.
@@ -378,16 +379,16 @@ mod tests {
                 prop_assert!(placement.is_new(first.add(packet as u32)));
                 arrived[packet] = true;
                 let run = arrived[expected..].iter().take_while(|is_there| **is_there).count();
-                let is_asked = asks[expected..expected + run].iter().any(|asks| *asks);
+                let ack_requested = asks[expected..expected + run].iter().any(|asks| *asks);
                 expected += run;
                 let reply = placement.on_packet(&config, first.add(packet as u32), asks[packet]).reply;
                 prop_assert!(!placement.is_new(first.add(packet as u32)));
-                prop_assert_eq!(reply.is_some(), is_asked);
+                prop_assert_eq!(reply.is_some(), ack_requested);
                 if let Some(Reply::SelectiveAck { newest, .. }) = reply {
                     prop_assert_eq!(newest, first.add(expected as u32).add(u32::MAX));
                 }
             }
-            prop_assert_eq!(placement.asking, NONE);
+            prop_assert_eq!(placement.first_ack_request, NONE);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Rate control of a requester: send time of the next packet and number of packets in flight.
+//! Rate control of a requester: send time of the next packet and number of packets in flight. The interface,
+//! the parameters of a run, and the controller of a queue pair.
 
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
@@ -206,11 +207,11 @@ impl Controller {
     /// Whether it uses acknowledgements and losses, so that [`Self::on_ack`] and [`Self::on_loss`] must be
     /// called.
     #[must_use]
-    pub const fn hears_acks(&self) -> bool {
+    pub const fn uses_acks(&self) -> bool {
         match self {
             Self::Swift(_) | Self::Timely(_) => true,
             Self::LineRate | Self::Dcqcn(_) => false,
-            Self::Adapter(adapter) => adapter.inner().hears_acks(),
+            Self::Adapter(adapter) => adapter.inner().uses_acks(),
         }
     }
 
@@ -317,11 +318,11 @@ impl<C: RateControl> Timed<C> {
         if self.sent_at.is_empty() {
             self.oldest = psn;
         }
-        let place = psn.distance_from(self.oldest) as usize;
-        match self.sent_at.get_mut(place) {
+        let index = psn.distance_from(self.oldest) as usize;
+        match self.sent_at.get_mut(index) {
             Some(sent_at) => *sent_at = None,
             None => {
-                debug_assert!(place == self.sent_at.len(), "packets are sent one after the other");
+                debug_assert!(index == self.sent_at.len(), "packets are sent one after the other");
                 self.sent_at.push_back(Some(now));
             }
         }

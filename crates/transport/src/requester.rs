@@ -1,4 +1,5 @@
-//! The sending side of a reliable connection.
+//! Requester of a reliable connection for bulk WRITEs: segments posted work into packets, processes
+//! acknowledgements and timeouts, resends by go-back-N or one by one.
 
 use crate::in_flight::{InFlight, Mode};
 use crate::segment::Cursor;
@@ -54,7 +55,7 @@ const NO_MESSAGE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default, State)]
 struct More {
     /// Uncompleted work requests after the oldest.
-    behind: u32,
+    later: u32,
     /// Those of them with no packet sent, or all packets to be resent.
     waiting: u32,
     /// Packets from the oldest unacknowledged one to the first of the work request being sent, while that is
@@ -69,7 +70,7 @@ struct More {
 impl More {
     /// Index of the work request being sent, among the uncompleted ones, once the oldest is sent completely.
     const fn sending(&self) -> usize {
-        (self.behind - self.waiting) as usize
+        (self.later - self.waiting) as usize
     }
 }
 
@@ -120,7 +121,7 @@ impl Requester {
             self.left = packets(config, bytes);
         } else {
             let more = self.more.get_or_insert_default();
-            more.behind += 1;
+            more.later += 1;
             more.waiting += u32::from(!is_exhausted);
             more.before = if is_exhausted { self.flight.ahead() } else { more.before };
         }
@@ -169,7 +170,7 @@ impl Requester {
             return None;
         }
         let mut packet = if config.recovery.is_selective() {
-            self.transmit_alone(config, now, bytes_of)
+            self.transmit_selective(config, now, bytes_of)
         } else {
             let packet = self.describe(config);
             if self.flight.ahead() == 0 {
@@ -203,31 +204,21 @@ impl Requester {
         packet: &NextPacket,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Transmit {
-        let (_, cursor) = self.place(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
-        let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
-        let is_alone = config.recovery.is_selective();
-        let message_bytes = if is_alone { payload_bytes } else { cursor.message_bytes };
-        Transmit {
-            psn,
-            position,
-            ack_request,
-            payload_bytes,
-            message_bytes: message_bytes.into(),
-            offset_bytes: cursor.offset_bytes,
-            is_retransmission,
-            work,
-        }
+        let (_, cursor) = self.locate(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
+        let is_selective = config.recovery.is_selective();
+        let message_bytes = if is_selective { packet.payload_bytes } else { cursor.message_bytes };
+        Transmit { packet: *packet, message_bytes: message_bytes.into(), offset_bytes: cursor.offset_bytes }
     }
 
     /// Index of the work request of the next packet, among the uncompleted ones.
     #[inline]
     fn sending(&self) -> usize {
-        if self.flight.ahead() < self.left { 0 } else { self.sending_behind() }
+        if self.flight.ahead() < self.left { 0 } else { self.sending_later() }
     }
 
     /// The index if it is not the oldest work request.
     #[cold]
-    fn sending_behind(&self) -> usize {
+    fn sending_later(&self) -> usize {
         self.more.as_ref().map_or(0, |more| more.sending())
     }
 
@@ -320,7 +311,7 @@ impl Requester {
     }
 
     /// The next packet under selective recovery: resends first.
-    fn transmit_alone(
+    fn transmit_selective(
         &mut self,
         config: &Config,
         now: Instant,
@@ -352,7 +343,7 @@ impl Requester {
     /// A resent packet requests an acknowledgement, as no other packet may be in flight.
     #[cold]
     fn describe_resend(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> NextPacket {
-        let (work, cursor) = self.place(config, beyond, bytes_of);
+        let (work, cursor) = self.locate(config, beyond, bytes_of);
         NextPacket {
             psn: self.flight.unacked().add(beyond as u32),
             position: cursor.position(config),
@@ -365,7 +356,7 @@ impl Requester {
 
     /// Index of the work request of the packet `beyond` the oldest one, and its position there.
     #[cold]
-    fn place(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
+    fn locate(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
         let (mut index, mut packet) = (0, self.acknowledged(config, bytes_of(0)) + beyond);
         while packet >= config.packets(bytes_of(index)) {
             packet -= config.packets(bytes_of(index));
@@ -421,7 +412,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, highest): (Psn, Psn),
+        newest: Psn,
+        highest: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, highest_end) = (self.flight.outstanding(), self.flight.packets_before(highest) + 1);
@@ -430,7 +422,7 @@ impl Requester {
             let acknowledged = outstanding - self.flight.outstanding();
             let highest_end = (highest_end - i64::from(acknowledged)).max(0) as u64;
             more.resends.on_progress(acknowledged, Some(highest_end));
-            self.look_at_resends();
+            self.update_mode();
         }
         outcome
     }
@@ -441,7 +433,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, missing): (Psn, Psn),
+        newest: Psn,
+        missing: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, missing) = (self.flight.outstanding(), self.flight.packets_before(missing));
@@ -458,7 +451,7 @@ impl Requester {
         if (0..i64::from(self.flight.outstanding())).contains(&missing) {
             resends.report(missing as u64);
         }
-        self.look_at_resends();
+        self.update_mode();
         outcome
     }
 
@@ -468,7 +461,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, refused): (Psn, Psn),
+        newest: Psn,
+        refused: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         if let Some(more) = &mut self.more
@@ -476,7 +470,7 @@ impl Requester {
         {
             more.resends.forget(refused);
         }
-        let outcome = self.on_selective_nak(config, now, (newest, refused), bytes_of);
+        let outcome = self.on_selective_nak(config, now, newest, refused, bytes_of);
         // The timer waits until it is resent, unless an earlier packet is missing.
         if refused == self.flight.unacked() {
             self.flight.deadline = Instant::NEVER;
@@ -485,7 +479,7 @@ impl Requester {
     }
 
     /// Resends one by one while there are any; not called on a failed queue pair.
-    fn look_at_resends(&mut self) {
+    fn update_mode(&mut self) {
         let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());
         self.flight.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
     }
@@ -561,8 +555,8 @@ impl Requester {
 
     /// Number of uncompleted work requests.
     fn open(&self) -> usize {
-        let behind = self.more.as_ref().map_or(0, |more| more.behind as usize);
-        if self.left == NO_WORK { 0 } else { 1 + behind }
+        let later = self.more.as_ref().map_or(0, |more| more.later as usize);
+        if self.left == NO_WORK { 0 } else { 1 + later }
     }
 
     /// For each uncompleted work request, oldest first: its bytes, and the number of its packets ever sent.
@@ -612,8 +606,8 @@ impl Requester {
             count -= self.left;
             completed += 1;
             self.left = match &mut self.more {
-                Some(more) if more.behind > 0 => {
-                    more.behind -= 1;
+                Some(more) if more.later > 0 => {
+                    more.later -= 1;
                     packets(config, bytes_of(completed as usize))
                 }
                 _ => NO_WORK,
@@ -628,7 +622,7 @@ impl Requester {
     fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.flight.go_back(0);
         if let Some(more) = &mut self.more {
-            more.waiting = more.behind;
+            more.waiting = more.later;
         }
         if self.left == NO_WORK {
             self.message_left_bytes = NO_MESSAGE;

@@ -1,4 +1,5 @@
-//! The receiving side of a reliable connection.
+//! Responder of a reliable connection: accepts packets in order, acknowledges them in groups and reports
+//! gaps. Also verdicts and replies, which selective recovery shares.
 
 use crate::{Config, Position, Recovery};
 use units::State;

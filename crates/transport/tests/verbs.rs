@@ -2,7 +2,7 @@
 
 use fabricbench_transport::{
     Config, Disposition, Position, ReadResponses, Recovery, Reply, Responder, TimeoutOutcome, Verb,
-    VerbRequester, wanted,
+    VerbRequester, read_range,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -91,10 +91,10 @@ impl Pair {
     fn transmit(&mut self, now: Instant) {
         while let Some(request) = self.requester.poll_transmit(&self.config, now) {
             let transmit = request.transmit;
-            let work = self.completed + transmit.work;
-            let (verb, psn, position) = (request.verb, transmit.psn, transmit.position);
+            let work = self.completed + transmit.packet.work;
+            let (verb, psn, position) = (request.verb, transmit.packet.psn, transmit.packet.position);
             assert_eq!(verb, self.case.work[work].0);
-            self.send(now, Packet::Request { verb, work, psn, position, asks: transmit.ack_request });
+            self.send(now, Packet::Request { verb, work, psn, position, asks: transmit.packet.ack_request });
         }
         while let Some(response) = self.responses.poll(&self.config) {
             self.send(now, Packet::Response { psn: response.psn });
@@ -136,11 +136,11 @@ impl Pair {
 
     fn take_read(&mut self, now: Instant, work: usize, psn: Psn) {
         let distance = self.reads.get(&work).map_or(0, |&first| psn.distance_from(first));
-        let Some(wanted) = wanted(&self.config, self.case.work[work].1, distance as u64) else { return };
-        let arrival = self.responder.on_read_request(psn, wanted.packets);
+        let Some(range) = read_range(&self.config, self.case.work[work].1, distance as u64) else { return };
+        let arrival = self.responder.on_read_request(psn, range.packets);
         if arrival.disposition != Disposition::OutOfOrder {
             self.reads.entry(work).or_insert(psn);
-            self.responses.answer(psn, wanted.bytes, work as u32);
+            self.responses.answer(psn, range.bytes, work as u32);
         }
         self.reply(now, arrival.reply);
     }
@@ -224,7 +224,7 @@ fn reads_beyond_the_limit_wait_and_hold_up_what_follows() {
         requester.post(&config, verb, 1024);
     }
     let psn = |requester: &mut VerbRequester| {
-        requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit.psn.value())
+        requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit.packet.psn.value())
     };
     // Each takes four numbers, those of its responses.
     assert_eq!([psn(&mut requester), psn(&mut requester), psn(&mut requester)], [Some(7), Some(11), None]);

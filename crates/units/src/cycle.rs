@@ -27,7 +27,7 @@ enum Pass {
 pub struct Cycle {
     pass: Pass,
     /// Recorded fields.
-    seen: Vec<u64>,
+    recorded: Vec<u64>,
     /// The first pass is over after this number of fields.
     limit: usize,
     /// Change of each field per period, modulo 2^64.
@@ -53,7 +53,7 @@ impl Cycle {
     pub const fn record_some(now: Instant, limit: usize) -> Self {
         Self {
             pass: Pass::Record,
-            seen: Vec::new(),
+            recorded: Vec::new(),
             limit,
             steps: Vec::new(),
             next: 0,
@@ -77,7 +77,7 @@ impl Cycle {
     pub const fn is_over(&self) -> bool {
         match self.pass {
             Pass::Record => self.is_partial(),
-            Pass::Compare => !self.repeats || self.is_partial() && self.next >= self.seen.len(),
+            Pass::Compare => !self.repeats || self.is_partial() && self.next >= self.recorded.len(),
             Pass::Advance(_) => false,
         }
     }
@@ -85,7 +85,7 @@ impl Cycle {
     /// Whether the state may have been recorded only in part: then it cannot be advanced.
     #[must_use]
     pub const fn is_partial(&self) -> bool {
-        self.seen.len() >= self.limit
+        self.recorded.len() >= self.limit
     }
 
     /// Fields visited in this pass.
@@ -98,7 +98,7 @@ impl Cycle {
     /// recorded, does not repeat.
     #[must_use]
     pub const fn room(&self) -> u64 {
-        if self.repeats && self.next == self.seen.len() { self.room } else { 0 }
+        if self.repeats && self.next == self.recorded.len() { self.room } else { 0 }
     }
 
     /// Starts a third pass that advances every field by `periods`; returns the time at its end.
@@ -106,7 +106,7 @@ impl Cycle {
     /// # Panics
     /// If the state was recorded only in part.
     pub fn advance(&mut self, periods: u64) -> Instant {
-        assert!(!self.is_partial(), "what was not seen cannot be moved on");
+        assert!(!self.is_partial(), "a state recorded in part cannot be advanced");
         (self.pass, self.next) = (Pass::Advance(periods), 0);
         self.now + Span(self.period().0 * periods)
     }
@@ -176,18 +176,18 @@ impl Cycle {
         });
     }
 
-    /// Processes the next field in the current pass. From its difference to the recorded value `judge`
+    /// Processes the next field in the current pass. From its difference to the recorded value `change`
     /// returns the change per period, or `None` if the state does not repeat.
     #[inline]
-    fn step(&mut self, value: u64, judge: impl FnOnce(&mut Self, u64) -> Option<u64>) -> u64 {
+    fn step(&mut self, value: u64, change: impl FnOnce(&mut Self, u64) -> Option<u64>) -> u64 {
         let index = self.next;
         self.next += 1;
         match self.pass {
-            Pass::Record => self.seen.push(value),
+            Pass::Record => self.recorded.push(value),
             Pass::Compare => {
                 // A state of another shape does not repeat; the pass continues.
-                let difference = self.seen.get(index).map(|seen| value.wrapping_sub(*seen));
-                let is_same_kind = difference.and_then(|difference| judge(self, difference));
+                let difference = self.recorded.get(index).map(|recorded| value.wrapping_sub(*recorded));
+                let is_same_kind = difference.and_then(|difference| change(self, difference));
                 self.repeats &= is_same_kind.is_some();
                 self.steps.push(is_same_kind.unwrap_or(0));
             }

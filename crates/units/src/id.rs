@@ -1,7 +1,9 @@
-//! Typed indices. Each is an index into a flat vector of its kind, in creation order.
+//! Typed indices, each into a flat vector of its kind, in creation order; hash maps with such numbers as keys.
 
-use crate::State;
+use crate::{State, mix64};
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -50,4 +52,39 @@ id! {
     Rank;
     /// One data transfer of a schedule.
     TransferId;
+}
+
+/// A hash map whose keys are numbers of the simulator itself, not chosen by an attacker: one mixing step
+/// replaces the standard library's keyed hash. As with every hash map, results must not depend on its order.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+/// Mixes the numbers written to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix64(self.0.rotate_left(32) ^ number);
+    }
 }

@@ -11,15 +11,13 @@ extern crate self as units;
 
 mod cycle;
 mod id;
-mod number_map;
 mod rate;
 mod seed;
 mod state;
 mod time;
 
 pub use cycle::Cycle;
-pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
-pub use number_map::{NumberHasher, NumberMap};
+pub use id::{AttachmentId, HostId, LinkId, NodeId, NumberHasher, NumberMap, Rank, SwitchId, TransferId};
 pub use rate::{ByteTime, Carry, RATE_BPS_MAX, Rate};
 pub use seed::{Seed, Stream, StreamFamily, mix64};
 pub use state::{Counter, State};

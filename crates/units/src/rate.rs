@@ -1,4 +1,4 @@
-//! Link and port rates.
+//! Link and port rates, and the time of bytes at a rate.
 
 use crate::{Instant, Span, State};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Named random streams.
+//! Named random streams, derived from one seed: uniform and exponential draws.
 
 use crate::State;
 
@@ -108,14 +108,6 @@ impl Stream {
             is_even = !is_even;
         }
     }
-
-    /// Shuffles `items` in place (Fisher-Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = self.below(last as u64 + 1) as usize;
-            items.swap(last, other);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -143,9 +135,6 @@ mod tests {
         assert_eq!([stream.next_u64(), stream.next_u64()], [0x01f4_e9a8_6ec0_f135, 0xf9ba_4ed9_abc9_4ea4]);
         assert_eq!(stream.next_u32(), 0xfa2c_846d);
         assert_eq!([(); 6].map(|()| stream.below(1000)), [374, 868, 35, 913, 935, 643]);
-        let mut order = [0, 1, 2, 3, 4, 5, 6, 7];
-        stream.shuffle(&mut order);
-        assert_eq!(order, [7, 4, 0, 2, 6, 5, 1, 3]);
         // The first two outputs of the authors' reference code for state 0.
         let mut reference = Stream { state: 0 };
         assert_eq!(
@@ -162,16 +151,6 @@ mod tests {
             counts[stream.below(8) as usize] += 1;
         }
         assert!(counts.iter().all(|&count| count.abs_diff(10_000) < 500), "{counts:?}");
-    }
-
-    #[test]
-    fn shuffle_keeps_every_item() {
-        let mut items: Vec<u32> = (0..100).collect();
-        Seed(1).stream("shuffle", 0).shuffle(&mut items);
-        let mut sorted = items.clone();
-        sorted.sort_unstable();
-        assert_ne!(items, sorted);
-        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Simulated time.
+//! Simulated time: instants and spans in picoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

@@ -1,4 +1,4 @@
-//! Reading and writing of big-endian fields, and the common structure of all byte views.
+//! Reading and writing of big-endian fields; macros for byte views and for numbers of a given number of bits.
 
 use crate::{Error, Result};
 
@@ -40,8 +40,8 @@ pub(crate) fn require(bytes: &[u8], need: usize) -> Result<()> {
 }
 
 /// Fails unless a reserved field is zero.
-pub(crate) fn require_zero(field: &'static str, found: u64) -> Result<()> {
-    if found == 0 { Ok(()) } else { Err(Error::Reserved { field, found }) }
+pub(crate) fn require_zero(field: &'static str, value: u64) -> Result<()> {
+    if value == 0 { Ok(()) } else { Err(Error::Reserved { field, found: value }) }
 }
 
 /// Writes `parts` consecutively to the start of `buffer`, or nothing if they do not fit.
@@ -55,9 +55,12 @@ pub(crate) fn put<const N: usize>(buffer: &mut [u8], parts: [&[u8]; N]) -> Resul
     Ok(())
 }
 
-/// Defines a byte view: a buffer long enough for a header, not validated otherwise.
+/// Defines a byte view: a buffer long enough for a header, not validated otherwise. Each field is a method
+/// that reads its value from the bytes.
 macro_rules! view {
-    ($(#[$meta:meta])* $name:ident, $bytes:expr) => {
+    ($(#[$meta:meta])* $name:ident, $length:expr $(, {
+        $($(#[$field_meta:meta])* $field:ident: $value:ty = |$bytes:ident| $read:expr;)+
+    })?) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name<T>(T);
@@ -68,13 +71,22 @@ macro_rules! view {
             /// # Errors
             /// [`Truncated`](crate::Error::Truncated) if the buffer is shorter than the header.
             pub fn new(buffer: T) -> $crate::Result<Self> {
-                $crate::bytes::require(buffer.as_ref(), $bytes)?;
+                $crate::bytes::require(buffer.as_ref(), $length)?;
                 Ok(Self(buffer))
             }
 
             fn bytes(&self) -> &[u8] {
                 self.0.as_ref()
             }
+            $($(
+
+            $(#[$field_meta])*
+            #[must_use]
+            pub fn $field(&self) -> $value {
+                let $bytes = self.bytes();
+                $read
+            }
+            )+)?
         }
     };
 }

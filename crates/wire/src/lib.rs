@@ -12,12 +12,16 @@
 //! a view reads such bytes, a `Repr` rejects them. Nothing allocates.
 //!
 //! # Modules, from the outermost header to the innermost
-//! [`ethernet`] (header, FCS) - [`ipv4`] - [`udp`] - [`bth`] - [`extension`] ([`reth`], [`aeth`], immediate
-//! data, the reserved bytes of [`cnp`]) - payload - [`icrc`]. A [`RoceFrame`] has all of them; a [`pfc`]
-//! frame is separate. An [`InfinibandPacket`] has an [`lrh`] instead of the first three and ends with a
-//! [`vcrc`]; its link is controlled by [`flow_control`] packets. [`Opcode`] determines the headers of a
-//! packet, [`size`] computes the length of its frame without building it, and [`Psn`] is the serial number
-//! that orders packets.
+//! - `ethernet`: header and FCS of a frame, [VLAN tag](ethernet::vlan), [PFC frame](ethernet::pfc);
+//! - `ip`: [`ipv4`], [`udp`], [`tcp`];
+//! - `transport`: [`bth`], [`extension`] headers ([`reth`], [`aeth`], immediate data, the reserved bytes of
+//!   [`cnp`]) and, after the payload, the [`icrc`]; [`Opcode`] determines the headers of a packet, [`Psn`] is
+//!   the serial number that orders packets;
+//! - `infiniband`: an [`InfinibandPacket`] has a [local route header](infiniband::lrh) instead of Ethernet,
+//!   IPv4 and UDP and ends with a [variant CRC](infiniband::vcrc); [flow control
+//!   packets](infiniband::flow_control) grant credits on its link;
+//! - `frame`: a [`RoceFrame`] has Ethernet, IPv4, UDP and transport headers, payload and ICRC;
+//! - `size`: length of a frame, without building it.
 //!
 //! # Not supported
 //! - Ethernet: more than one VLAN tag, a drop-eligible one; 802.3 length frames, global pause (MAC control
@@ -35,35 +39,18 @@
 
 mod bytes;
 mod error;
-
-pub mod aeth;
-pub mod bth;
-pub mod cnp;
 pub mod ethernet;
-pub mod extension;
-pub mod flow_control;
 pub mod frame;
-pub mod icrc;
 pub mod infiniband;
-pub mod ipv4;
-pub mod lrh;
-pub mod opcode;
-pub mod pfc;
-pub mod psn;
-pub mod reth;
+mod ip;
 pub mod size;
-pub mod tcp;
-pub mod udp;
-pub mod vcrc;
-pub mod vlan;
-
 #[cfg(test)]
-mod strategy;
+mod testing;
+mod transport;
 
 pub use error::{Error, Result};
-pub use extension::Extension;
 pub use frame::RoceFrame;
 pub use infiniband::InfinibandPacket;
-pub use opcode::Opcode;
-pub use psn::Psn;
+pub use ip::{ipv4, tcp, udp};
 pub use size::{Framing, RoceMtu};
+pub use transport::{Extension, Opcode, Psn, aeth, bth, cnp, extension, icrc, reth};

@@ -1,4 +1,4 @@
-//! Sizes of frames, computed without building them.
+//! Sizes of headers and frames, computed without building them; RoCE MTUs.
 //!
 //! Sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the local
 //! route header and the VCRC. Both exclude the overhead of the link, such as preamble and gap

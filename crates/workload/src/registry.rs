@@ -1,11 +1,6 @@
-//! Registry of all patterns by name.
+//! Lookup of algorithms by name, checks before a schedule is built, limits of its size.
 
-use crate::patterns::{
-    all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
-    halving_doubling, incast, neighbour_exchange, pairwise, permutation, ping_pong, rabenseifner,
-    recursive_doubling, reduce, reduce_scatter, scatter, send_receive, uniform_random,
-};
-use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
+use crate::{Algorithm, Pattern, Schedule, Shape, WorkloadError, algorithms, shares};
 
 /// Most transfers of a schedule that is a list: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each
 /// dependency.
@@ -13,53 +8,16 @@ pub const LISTED_TRANSFERS_MAX: u64 = 1 << 25;
 /// Most transfers of any schedule, as they are numbered in 32 bits: 2^31 = 2,147,483,648.
 pub const TRANSFERS_MAX: u64 = 1 << 31;
 
-static PATTERNS: [&dyn Pattern; 27] = [
-    &all_reduce::RING,
-    &all_reduce::RING_BIDIRECTIONAL,
-    &halving_doubling::HalvingDoubling,
-    &double_binary_tree::DoubleBinaryTree,
-    &recursive_doubling::RecursiveDoubling,
-    &all_gather::RING,
-    &all_gather::RING_BIDIRECTIONAL,
-    &bruck::ALL_GATHER,
-    &neighbour_exchange::NeighbourExchange,
-    &reduce_scatter::RING,
-    &reduce_scatter::RING_BIDIRECTIONAL,
-    &all_to_all::Parallel,
-    &pairwise::Pairwise,
-    &bruck::ALL_TO_ALL,
-    &broadcast::Parallel,
-    &broadcast::TREE,
-    &reduce::TREE,
-    &rabenseifner::Rabenseifner,
-    &gather::Parallel,
-    &binomial_gather::BinomialGather,
-    &scatter::Parallel,
-    &send_receive::Parallel,
-    &ping_pong::PingPong,
-    &incast::PARALLEL,
-    &incast::LINEAR,
-    &permutation::Parallel,
-    &uniform_random::Parallel,
-];
-
-/// All patterns.
-#[must_use]
-pub fn patterns() -> &'static [&'static dyn Pattern] {
-    &PATTERNS
-}
-
-/// The pattern for `collective` and `algorithm`.
+/// The algorithm `name` of `collective`.
 ///
 /// # Errors
 /// [`WorkloadError::Unknown`] when there is none.
-pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, WorkloadError> {
-    let named =
-        |pattern: &&&dyn Pattern| pattern.collective() == collective && pattern.algorithm() == algorithm;
-    PATTERNS.iter().find(named).copied().ok_or_else(|| WorkloadError::Unknown {
+pub fn find(collective: &str, name: &str) -> Result<&'static Algorithm, WorkloadError> {
+    let is_named = |each: &&Algorithm| each.collective == collective && each.name == name;
+    algorithms().iter().find(is_named).ok_or_else(|| WorkloadError::Unknown {
         collective: collective.to_owned(),
-        algorithm: algorithm.to_owned(),
-        known: known(),
+        algorithm: name.to_owned(),
+        known: algorithm_names(),
     })
 }
 
@@ -82,7 +40,7 @@ pub fn check_schedule(
     algorithm: &str,
     shape: &Shape,
 ) -> Result<&'static dyn Pattern, WorkloadError> {
-    let pattern = find(collective, algorithm)?;
+    let pattern = find(collective, algorithm)?.pattern;
     shape.check()?;
     pattern.supports(shape.ranks)?;
     let (data_bytes, shares) = (shape.data_bytes, shares(collective, shape.ranks));
@@ -105,9 +63,9 @@ pub const fn check_transfers(transfers: u64, limit: u64) -> Result<(), WorkloadE
     Ok(())
 }
 
-fn known() -> String {
-    let name = |pattern: &&dyn Pattern| format!("{}/{}", pattern.collective(), pattern.algorithm());
-    PATTERNS.iter().map(name).collect::<Vec<_>>().join(", ")
+fn algorithm_names() -> String {
+    let name = |each: &Algorithm| format!("{}/{}", each.collective, each.name);
+    algorithms().iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -126,11 +84,11 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_each_is_found() {
-        let names: HashSet<_> = patterns().iter().map(|p| (p.collective(), p.algorithm())).collect();
-        assert_eq!(names.len(), patterns().len());
-        for (collective, algorithm) in names {
-            let found = find(collective, algorithm).unwrap();
-            assert_eq!((found.collective(), found.algorithm()), (collective, algorithm));
+        let names: HashSet<_> = algorithms().iter().map(|each| (each.collective, each.name)).collect();
+        assert_eq!(names.len(), algorithms().len());
+        for (collective, name) in names {
+            let algorithm = find(collective, name).unwrap();
+            assert_eq!((algorithm.collective, algorithm.name), (collective, name));
         }
     }
 
@@ -170,7 +128,7 @@ mod tests {
         assert_eq!(error("all-reduce", "halving-doubling", &shape(12, 12)), halving);
         let pairs = "7 ranks; the algorithm pairs them and needs an even number";
         assert_eq!(error("send-receive", "parallel", &shape(7, 8)), pairs);
-        let supports = |algorithm, ranks| find("all-reduce", algorithm).unwrap().supports(ranks);
+        let supports = |algorithm, ranks| find("all-reduce", algorithm).unwrap().pattern.supports(ranks);
         assert!(supports("halving-doubling", 12).is_err());
         assert!(supports("halving-doubling", 16).is_ok() && supports("ring", 12).is_ok());
     }
@@ -193,9 +151,9 @@ mod tests {
 
     #[test]
     fn only_what_is_a_list_says_so() {
-        for pattern in patterns() {
+        for Algorithm { pattern, name, .. } in algorithms() {
             let schedule = pattern.schedule(&shape(4, 16));
-            assert_eq!(pattern.is_listed(), schedule.closed_form().is_none(), "{}", pattern.algorithm());
+            assert_eq!(pattern.is_listed(), schedule.closed_form().is_none(), "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Data volume of a job, computed without making its schedule.
+//! Size of a schedule (transfers, bytes, connections), computed without building it.
 
 use crate::open_loop::peers_of;
 use crate::{Arrivals, Pattern, Peer, Shape, WorkloadError, find};
@@ -20,8 +20,8 @@ pub struct Volume {
     pub busy_ranks: u32,
     /// Whether every rank sends only to the next or the previous one.
     pub is_between_neighbours: bool,
-    /// Whether the sequence of connections repeats in laps, each of which has every connection once.
-    pub comes_in_laps: bool,
+    /// Whether the sequence of connections repeats in periods, each of which has every connection once.
+    pub is_periodic: bool,
 }
 
 /// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of
@@ -35,7 +35,8 @@ pub fn volume_for(
     shape: &Shape,
     arrivals: Option<Arrivals>,
 ) -> Result<Volume, WorkloadError> {
-    let pattern = find(collective, algorithm)?;
+    let algorithm = find(collective, algorithm)?;
+    let pattern = algorithm.pattern;
     shape.check()?;
     pattern.supports(shape.ranks)?;
     let Some(arrivals) = arrivals else {
@@ -47,10 +48,10 @@ pub fn volume_for(
             is_listed: pattern.is_listed(),
             busy_ranks: pattern.busy_ranks(shape.ranks),
             is_between_neighbours: pattern.is_between_neighbours(),
-            comes_in_laps: comes_in_laps(pattern, shape),
+            is_periodic: is_periodic(pattern, shape),
         });
     };
-    let peers = peers_of(pattern, shape)?;
+    let peers = peers_of(algorithm, shape)?;
     let senders = peers.iter().flatten().count() as u64;
     let transfers = arrivals.expected(shape.data_bytes).saturating_mul(senders);
     let each = |peer: &Peer| match peer {
@@ -65,11 +66,11 @@ pub fn volume_for(
         is_listed: true,
         busy_ranks: pattern.busy_ranks(shape.ranks),
         is_between_neighbours: pattern.is_between_neighbours(),
-        comes_in_laps: false,
+        is_periodic: false,
     })
 }
 
-fn comes_in_laps(pattern: &dyn Pattern, Shape { ranks, data_bytes, .. }: &Shape) -> bool {
+fn is_periodic(pattern: &dyn Pattern, Shape { ranks, data_bytes, .. }: &Shape) -> bool {
     let [transfers, connections] =
         [Pattern::transfers, Pattern::connections].map(|of| of(pattern, *ranks, *data_bytes));
     !pattern.is_listed() && transfers > connections && transfers.is_multiple_of(connections)

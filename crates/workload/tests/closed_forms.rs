@@ -1,6 +1,6 @@
 //! Numbers of transfers and bytes of each rank against the formulas of the literature.
 
-use fabricbench_workload::{Pattern, Schedule, Shape, Transfer, find, patterns, schedule_for, shares};
+use fabricbench_workload::{Algorithm, Schedule, Shape, Transfer, algorithms, find, schedule_for, shares};
 use proptest::prelude::*;
 use units::{Rank, Seed, TransferId};
 
@@ -40,13 +40,13 @@ fn to_binomial_children(ranks: u32, root: u32, s: u64) -> Vec<u64> {
 
 /// Bytes that each rank sends, and that it receives, of `s` bytes, with peers n - 1. For trees of a size
 /// other than a power of two see [`no_rank_of_a_double_binary_tree_moves_more_than_twice_the_data`].
-fn expected_traffic(pattern: &dyn Pattern, ranks: u32, root: u32, s: u64) -> (Vec<u64>, Vec<u64>) {
+fn expected_traffic(algorithm: &Algorithm, ranks: u32, root: u32, s: u64) -> (Vec<u64>, Vec<u64>) {
     let (n, peers) = (u64::from(ranks), u64::from(ranks) - 1);
     let each = |bytes: Vec<u64>| (bytes.clone(), bytes);
     let same = |bytes| each(vec![bytes; ranks as usize]);
     let from_root = |bytes| (rooted(ranks, root, peers * bytes, 0), rooted(ranks, root, 0, bytes));
     let to_root = |bytes| (rooted(ranks, root, 0, bytes), rooted(ranks, root, peers * bytes, 0));
-    match (pattern.collective(), pattern.algorithm()) {
+    match (algorithm.collective, algorithm.name) {
         ("all-reduce", "double-binary-tree") => {
             let is_root = |rank: u32| rank == 0 || rank == ranks - 1;
             each((0..ranks).map(|rank| if is_root(rank) { s } else { 2 * s }).collect())
@@ -71,18 +71,18 @@ fn expected_traffic(pattern: &dyn Pattern, ranks: u32, root: u32, s: u64) -> (Ve
     }
 }
 
-/// Every pattern that so many ranks can carry out.
-fn supported(ranks: u32) -> impl Iterator<Item = &'static dyn Pattern> {
-    patterns().iter().copied().filter(move |pattern| pattern.supports(ranks).is_ok())
+/// Every algorithm that so many ranks can carry out.
+fn supported(ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
+    algorithms().iter().filter(move |algorithm| algorithm.pattern.supports(ranks).is_ok())
 }
 
 /// A data size that is cut into equal parts.
-fn even_size(pattern: &dyn Pattern, ranks: u32) -> u64 {
-    BLOCK * pattern.parts(ranks, u64::MAX)
+fn even_size(algorithm: &Algorithm, ranks: u32) -> u64 {
+    BLOCK * algorithm.pattern.parts(ranks, u64::MAX)
 }
 
-fn is_double_tree(pattern: &dyn Pattern) -> bool {
-    pattern.algorithm() == "double-binary-tree"
+fn is_double_tree(algorithm: &Algorithm) -> bool {
+    algorithm.name == "double-binary-tree"
 }
 
 proptest! {
@@ -93,41 +93,41 @@ proptest! {
         pick: u32,
         seed: u64,
     ) {
-        for pattern in supported(ranks) {
-            let data_bytes = message_bytes * shares(pattern.collective(), ranks);
+        for algorithm in supported(ranks) {
+            let data_bytes = message_bytes * shares(algorithm.collective, ranks);
             let shape = shape(ranks, data_bytes, pick % ranks, seed);
-            let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
-            let name = format!("{}/{}", pattern.collective(), pattern.algorithm());
-            prop_assert_eq!(schedule.transfers().len() as u64, pattern.transfers(ranks, data_bytes), "{}", name);
+            let schedule = schedule_for(algorithm.collective, algorithm.name, &shape).unwrap();
+            let name = format!("{}/{}", algorithm.collective, algorithm.name);
+            prop_assert_eq!(schedule.transfers().len() as u64, algorithm.pattern.transfers(ranks, data_bytes), "{}", name);
             // Parts of a reduce that are uneven go different ways for different roots.
-            let slack = if pattern.algorithm() == "rabenseifner" { pattern.transfers(ranks, data_bytes) } else { 0 };
-            let apart = schedule.total_bytes().abs_diff(pattern.payload_bytes(ranks, data_bytes));
+            let slack = if algorithm.name == "rabenseifner" { algorithm.pattern.transfers(ranks, data_bytes) } else { 0 };
+            let apart = schedule.total_bytes().abs_diff(algorithm.pattern.payload_bytes(ranks, data_bytes));
             prop_assert!(apart <= slack, "{}", name);
             let ends = schedule.transfers().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
             let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
-            prop_assert_eq!(connections, pattern.connections(ranks, data_bytes), "{}", name);
+            prop_assert_eq!(connections, algorithm.pattern.connections(ranks, data_bytes), "{}", name);
             let largest = schedule.transfers().map(|transfer| transfer.bytes).max();
-            prop_assert_eq!(largest, Some(pattern.largest_bytes(ranks, data_bytes)), "{}", name);
+            prop_assert_eq!(largest, Some(algorithm.pattern.largest_bytes(ranks, data_bytes)), "{}", name);
             let is_near = |t: Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
             let is_between_neighbours = schedule.transfers().all(is_near);
-            prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", name);
+            prop_assert!(is_between_neighbours || !algorithm.pattern.is_between_neighbours(), "{}", name);
         }
     }
 
     #[test]
     fn every_rank_moves_what_the_formula_says(ranks in 2..24u32, pick in any::<u32>(), seed in any::<u64>()) {
         let root = pick % ranks;
-        for pattern in supported(ranks) {
-            let data_bytes = even_size(pattern, ranks);
+        for algorithm in supported(ranks) {
+            let data_bytes = even_size(algorithm, ranks);
             let shape = shape(ranks, data_bytes, root, seed);
-            let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
-            if is_double_tree(pattern) && !ranks.is_power_of_two() {
+            let schedule = schedule_for(algorithm.collective, algorithm.name, &shape).unwrap();
+            if is_double_tree(algorithm) && !ranks.is_power_of_two() {
                 continue;
             }
             let (sent, received) = traffic(&schedule, ranks);
-            let expected = expected_traffic(pattern, ranks, root, data_bytes);
-            prop_assert!(expected.0.is_empty() || sent == expected.0, "{}", pattern.collective());
-            prop_assert!(expected.1.is_empty() || received == expected.1, "{}", pattern.collective());
+            let expected = expected_traffic(algorithm, ranks, root, data_bytes);
+            prop_assert!(expected.0.is_empty() || sent == expected.0, "{}", algorithm.collective);
+            prop_assert!(expected.1.is_empty() || received == expected.1, "{}", algorithm.collective);
         }
     }
 
@@ -147,9 +147,9 @@ proptest! {
         collective in prop::sample::select(vec!["all-reduce", "all-gather", "reduce-scatter"]),
         algorithm in prop::sample::select(vec!["ring", "ring-bidirectional"]),
     ) {
-        let pattern = find(collective, algorithm).unwrap();
-        let shape = shape(ranks, even_size(pattern, ranks), 0, 1);
-        let schedule = pattern.schedule(&shape);
+        let algorithm = find(collective, algorithm).unwrap();
+        let shape = shape(ranks, even_size(algorithm, ranks), 0, 1);
+        let schedule = algorithm.pattern.schedule(&shape);
         for (index, transfer) in schedule.transfers().enumerate() {
             let id = TransferId::from_index(index);
             prop_assert_eq!(schedule.dependencies(id), u32::from(transfer.step > 0));
@@ -252,10 +252,11 @@ fn each_step_of_a_pairwise_all_to_all_is_a_permutation_without_fixed_points() {
 
 #[test]
 fn only_programs_of_blocking_calls_are_blocking() {
-    let schedule = |pattern: &dyn Pattern| pattern.schedule(&shape(8, even_size(pattern, 8), 0, 1));
-    for pattern in patterns() {
-        let is_blocking = matches!(pattern.algorithm(), "pairwise" | "tree" | "linear");
-        assert_eq!(schedule(*pattern).is_blocking(), is_blocking, "{}", pattern.algorithm());
+    let schedule =
+        |algorithm: &Algorithm| algorithm.pattern.schedule(&shape(8, even_size(algorithm, 8), 0, 1));
+    for algorithm in algorithms() {
+        let is_blocking = matches!(algorithm.name, "pairwise" | "tree" | "linear");
+        assert_eq!(schedule(algorithm).is_blocking(), is_blocking, "{}", algorithm.name);
     }
 }
 

@@ -124,7 +124,11 @@ def metrics(incomplete: str) -> list[tuple[str, str]]:
 
 
 def fields(incomplete: str) -> list[str]:
-    """Return the fields of a plan that begin with a text, each followed by an equals sign."""
-    from fabricbench.plan._fields import FIELDS
+    """Return the fields of a plan that begin with a text, each followed by an equals sign.
 
-    return [f"{field}=" for field in FIELDS if field.startswith(incomplete)]
+    A field of a mapping in a list is that of the first, such as `jobs.0.ranks`.
+    """
+    from fabricbench.plan.document.validate import field_paths
+
+    names = {".".join(path) for path in field_paths(item=("0",))}
+    return [f"{name}=" for name in sorted(names) if name.startswith(incomplete)]

@@ -7,19 +7,23 @@ line has a contrast of at least 3 to its background (WCAG 2.2, 1.4.11), also if 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 from fabricbench.words import data_size
 
-INK = "#1c2733"
-MUTED = "#5b6877"
-GRID = "#e4e8ed"
+_PALETTE: Final = json.loads((files("fabricbench.figures") / "palette.json").read_text(encoding="utf-8"))
+"""The colours that the web application uses as well."""
+INK: Final[str] = _PALETTE["ink"]
+MUTED: Final[str] = _PALETTE["muted"]
+GRID: Final[str] = _PALETTE["grid"]
 LINE = "#aab4bf"
 IDEAL = MUTED
 
-CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#b8629a", "#b27a00", "#2f8fc9", "#7a5195", "#4d4d4d")
+CATEGORIES: Final[tuple[str, ...]] = tuple(_PALETTE["categories"])
 """Category colours; after the last they repeat darker, then darker still."""
 FAILED = CATEGORIES[1]
 PUBLISHED_MARK = {"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": CATEGORIES[1]}}

@@ -49,7 +49,7 @@ _LIMITED: Final[Mapping[str, int]] = {
 _LONGEST_FRAME_BITS: Final = 8 * 65_535
 _FRAME_IN_HOPS_MAX: Final = 31_000
 """Largest ratio of the longest frame to the shortest hop in time: the engine's inboxes have 32,768 windows of
-one hop (`SLOTS_MAX` of `crates/sim/src/setup/fabric.rs`), less some for the latencies themselves."""
+one hop (`SLOTS_MAX` of `crates/sim/src/setup/fabric/mod.rs`), less some for the latencies themselves."""
 _FRAME_IN_RAISED_HOPS: Final = 16_000
 
 

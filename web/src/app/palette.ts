@@ -1,5 +1,7 @@
-/** Colours of figures; written by tools/generate_web_types.py from fabricbench.figures.theme. */
-export const INK = "#1c2733" as const;
-export const MUTED = "#5b6877" as const;
-export const GRID = "#e4e8ed" as const;
-export const CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#b8629a", "#b27a00", "#2f8fc9", "#7a5195", "#4d4d4d"] as const;
+/** Colours of figures: ink, muted text, grid lines, categories; the Python package draws with the same file. */
+import palette from '../../../python/fabricbench/figures/palette.json';
+
+type Categories = [string, string, string, string, ...string[]];
+
+export const { ink: INK, muted: MUTED, grid: GRID } = palette;
+export const CATEGORIES = palette.categories as Categories;

@@ -13,7 +13,7 @@
 
 mod bare;
 
-use endpoint::{Clock, Endpoint, Loss, PairId};
+use endpoint::{Clock, Endpoint, Loss, Operation, PairId};
 use std::net::SocketAddrV4;
 use transport::{Config, Controller, Reads, Recovery, Region, Settings, Status};
 use units::{Instant, Seed, Span};
@@ -94,13 +94,13 @@ impl Task {
         let mut left = 0_u64;
         for pair in pairs {
             for _ in 0..self.depth() {
-                endpoint.post_write(pair, 0..self.bytes, ADDRESS).unwrap();
+                endpoint.post(pair, Operation::Write(ADDRESS).of(0..self.bytes)).unwrap();
                 left += 1;
             }
         }
         let mut sent = 0_u64;
         while left > 0 {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
             let is_over = start.elapsed() >= self.span;
             while let Some((pair, done)) = endpoint.poll_completion() {
                 assert_eq!(done.completion.status, Status::Success);
@@ -108,7 +108,7 @@ impl Task {
                 if is_over {
                     left -= 1;
                 } else {
-                    endpoint.post_write(pair, 0..self.bytes, ADDRESS).unwrap();
+                    endpoint.post(pair, Operation::Write(ADDRESS).of(0..self.bytes)).unwrap();
                 }
             }
         }
@@ -120,12 +120,12 @@ impl Task {
         let (mut endpoint, pairs) = self.endpoint(false);
         let clock = endpoint.clock();
         while endpoint.received_datagrams() == 0 {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
         }
         let start = Watch::start();
         let (mut received, mut at, mut watch) = (0, clock.now(), start.stop());
         loop {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
             let (count, now) = (endpoint.received_datagrams(), clock.now());
             if count != received {
                 (received, at) = (count, now);

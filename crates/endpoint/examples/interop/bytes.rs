@@ -1,10 +1,10 @@
-//! Messages to and from `tests/interop/peer.c`, which says how the two agree; every byte is compared at the end
-//! that got it.
+//! Task `bytes`: messages of all RDMA verbs to and from `tests/interop/peer.c`, which describes the control
+//! protocol; the receiving end compares every byte.
 
 use crate::control::Control;
 use crate::messages::{Message, Messages};
 use crate::settings::{End, at, bind, settings};
-use endpoint::{Ended, Endpoint, PairId};
+use endpoint::{Ended, Endpoint, Operation, PairId};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -14,11 +14,11 @@ use units::Span;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Of this end, in the peer's eyes.
+/// Remote address of the memory of this end.
 const ADDRESS: u64 = 0x7000_0000_0000;
 const PATIENCE: Span = Span::from_us(1_000);
 
-/// Cases, one after the other, with one peer.
+/// Cases that run one at a time with one peer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Task {
@@ -40,7 +40,7 @@ struct Case {
     messages: usize,
     /// Work posted at a time.
     depth: usize,
-    /// Chooses sizes and contents.
+    /// Seed of sizes and contents.
     seed: u64,
 }
 
@@ -54,19 +54,19 @@ enum Verb {
     Read,
 }
 
-/// What came of a case.
+/// Results of a case.
 #[derive(Serialize)]
 struct Facts {
     case: Case,
     /// Bytes of all messages.
     bytes: usize,
     seconds: f64,
-    /// Bytes at the end that got them that are not what was sent, or were not to be written to.
+    /// Bytes of the receiving end that differ from the sent ones, or changed outside of messages.
     wrong_bytes: usize,
-    /// Receives that this end has completed, and those that told something else than was sent.
+    /// Completed receives of this end, and those with a wrong size or immediate data.
     received: usize,
     wrong_receives: usize,
-    /// What the queue pair of this end has seen.
+    /// Counters of the queue pair of this end.
     data_sent: u64,
     retransmits: u64,
     timeouts: u64,
@@ -79,9 +79,9 @@ struct Facts {
     naks_sent: u64,
     naks_received: u64,
     ignored: u64,
-    /// Datagrams that were no packets for it.
+    /// Refused datagrams.
     refused_datagrams: u64,
-    /// What the peer says of its end, in its words.
+    /// Results of the peer, as text.
     peer: String,
 }
 
@@ -92,8 +92,8 @@ impl Task {
         let IpAddr::V4(peer) = peer.ip() else { return Err("the peer has no IPv4 address".into()) };
         let mut control = Control::new(stream)?;
         for (index, case) in self.cases.iter().enumerate() {
-            let facts = Run::new(case, index, self.address, peer, &mut control)?.carry_out(&mut control)?;
-            crate::tell(&facts)?;
+            let facts = Run::new(case, index, self.address, peer, &mut control)?.run(&mut control)?;
+            crate::print(&facts)?;
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         let memory = if case.fills_own() { messages.target() } else { messages.source() };
         let own = End {
             number: 0x100 + index as u32,
-            // Near the end of the numbers, which begin again at 0.
+            // Near the maximum, after which PSNs wrap around to 0.
             first_psn: 0xff_f000,
             remote_key: 0x1000 + index as u32,
             address: ADDRESS,
@@ -139,46 +139,46 @@ impl<'a> Run<'a> {
         let settings = settings(case.mtu_bytes, own, peer, memory.len());
         let pair = endpoint.connect(&settings, at(peer_address), memory)?;
         let End { number, first_psn, remote_key, address } = own;
-        control.say(format!("connect {number} {first_psn} {remote_key} {address}\n").as_bytes())?;
+        control.send(format!("connect {number} {first_psn} {remote_key} {address}\n").as_bytes())?;
         let (requests, receives) = (Progress::default(), Progress::default());
         Ok(Self { case, messages, endpoint, pair, peer, requests, receives, wrong_receives: 0 })
     }
 
-    fn carry_out(mut self, control: &mut Control) -> Result<Facts> {
+    fn run(mut self, control: &mut Control) -> Result<Facts> {
         self.post_receives()?;
-        expect(&control.hear_line(&mut self.endpoint)?, "connected")?;
+        expect(&control.receive_line(&mut self.endpoint)?, "connected")?;
         let start = Instant::now();
-        control.say(b"go\n")?;
+        control.send(b"go\n")?;
         if self.case.peer_requests {
             self.serve(control)?;
-            expect(&control.hear_line(&mut self.endpoint)?, "done")?;
+            expect(&control.receive_line(&mut self.endpoint)?, "done")?;
         } else {
             self.request(control)?;
         }
         let seconds = start.elapsed().as_secs_f64();
-        control.say(b"done\n")?;
-        let line = control.hear_line(&mut self.endpoint)?;
+        control.send(b"done\n")?;
+        let line = control.receive_line(&mut self.endpoint)?;
         let peer =
             line.strip_prefix("result ").ok_or_else(|| format!("expected a result, found {line:?}"))?;
         Ok(self.facts(seconds, peer.to_owned()))
     }
 
-    /// Posts work and takes its ends.
+    /// Posts work and collects its completions.
     fn request(&mut self, control: &mut Control) -> Result<()> {
         while self.requests.completed < self.case.messages {
             while self.requests.may_post(self.case) {
                 self.post(self.requests.posted)?;
                 self.requests.posted += 1;
             }
-            self.turn(control)?;
+            self.poll(control)?;
         }
         Ok(())
     }
 
     /// Posts receives until all have been used.
     fn serve(&mut self, control: &mut Control) -> Result<()> {
-        while self.case.takes_receives() && self.receives.completed < self.case.messages {
-            self.turn(control)?;
+        while self.case.posts_receives() && self.receives.completed < self.case.messages {
+            self.poll(control)?;
             self.post_receives()?;
         }
         Ok(())
@@ -187,21 +187,18 @@ impl<'a> Run<'a> {
     fn post(&mut self, index: usize) -> std::result::Result<(), PostError> {
         let Message { ref part, immediate } = self.messages.all[index];
         let (part, remote) = (part.clone(), self.peer.address + part.start as u64);
-        let endpoint = &mut self.endpoint;
-        match self.case.verb {
-            Verb::Write => endpoint.post_write(self.pair, part, remote),
-            Verb::WriteWithImmediate => {
-                endpoint.post_write_with_immediate(self.pair, part, remote, immediate)
-            }
-            Verb::Send => endpoint.post_send(self.pair, part),
-            Verb::SendWithImmediate => endpoint.post_send_with_immediate(self.pair, part, immediate),
-            Verb::Read => endpoint.post_read(self.pair, part, remote),
-        }
-        .map(|_| ())
+        let request = match self.case.verb {
+            Verb::Write => Operation::Write(remote).of(part),
+            Verb::WriteWithImmediate => Operation::Write(remote).with_immediate(part, immediate),
+            Verb::Send => Operation::Send.of(part),
+            Verb::SendWithImmediate => Operation::Send.with_immediate(part, immediate),
+            Verb::Read => Operation::Read(remote).of(part),
+        };
+        self.endpoint.post(self.pair, request).map(drop)
     }
 
     fn post_receives(&mut self) -> Result<()> {
-        while self.case.takes_receives() && self.receives.may_post(self.case) {
+        while self.case.posts_receives() && self.receives.may_post(self.case) {
             let part = self.messages.all[self.receives.posted].part.clone();
             let is_write = self.case.verb == Verb::WriteWithImmediate;
             self.endpoint.post_receive(self.pair, if is_write { 0..0 } else { part })?;
@@ -210,9 +207,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn turn(&mut self, control: &mut Control) -> Result<()> {
-        control.listen()?;
-        self.endpoint.turn(PATIENCE)?;
+    fn poll(&mut self, control: &mut Control) -> Result<()> {
+        control.read()?;
+        self.endpoint.poll(PATIENCE)?;
         while let Some((_, Ended { completion, .. })) = self.endpoint.poll_completion() {
             if completion.status != Status::Success {
                 return Err(
@@ -262,24 +259,24 @@ impl<'a> Run<'a> {
 }
 
 impl Case {
-    /// The memory of this end is that which is written to.
+    /// Whether the memory of this end is written to.
     fn fills_own(&self) -> bool {
         self.peer_requests != (self.verb == Verb::Read)
     }
 
-    /// This end posts receives.
-    fn takes_receives(&self) -> bool {
+    /// Whether this end posts receives.
+    fn posts_receives(&self) -> bool {
         self.peer_requests && !matches!(self.verb, Verb::Write | Verb::Read)
     }
 
-    /// Tells the peer of the case, and hears where its queue pair is.
+    /// Sends the case to the peer; returns the queue pair of the peer.
     fn introduce(&self, endpoint: &mut Endpoint, control: &mut Control) -> Result<End> {
         let verb = serde_json::to_value(self.verb)?;
         let verb = verb.as_str().unwrap_or_default();
         let role = if self.peer_requests { "requester" } else { "responder" };
         let Self { mtu_bytes, messages, depth, seed, .. } = self;
-        control.say(format!("case {verb} {role} {mtu_bytes} {messages} {depth} {seed}\n").as_bytes())?;
-        let line = control.hear_line(endpoint)?;
+        control.send(format!("case {verb} {role} {mtu_bytes} {messages} {depth} {seed}\n").as_bytes())?;
+        let line = control.receive_line(endpoint)?;
         let words: Vec<&str> = line.split(' ').collect();
         let ["ready", number, first_psn, remote_key, address] = words[..] else {
             return Err(format!("expected \"ready\" and four numbers, found {line:?}").into());

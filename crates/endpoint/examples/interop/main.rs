@@ -1,7 +1,7 @@
-//! An [`endpoint::Endpoint`] that speaks with peers of other origin: `tests/interop` runs it beside a virtual
-//! machine with the soft-RoCE of Linux.
+//! Interoperability test program: an [`endpoint::Endpoint`] that communicates with other RoCE
+//! implementations. `tests/interop` runs it together with a virtual machine with soft-RoCE of Linux.
 //!
-//! What it is to do comes as JSON on stdin, [`Task`]; what came of it leaves as a line of JSON for each case.
+//! Reads a [`Task`] as JSON from stdin; writes the results of each case as a line of JSON to stdout.
 
 mod bytes;
 mod control;
@@ -14,18 +14,18 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What is to be done.
+/// Task of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Task {
     /// Exchange messages with `tests/interop/peer.c` and compare every byte.
     Bytes(bytes::Task),
-    /// Be the other end of programs of perftest.
+    /// Act as the other end of programs of perftest.
     Perftest(perftest::Task),
 }
 
-/// Says what came of a case.
-fn tell(facts: &impl Serialize) -> Result<(), Box<dyn Error>> {
+/// Prints the results of a case.
+fn print(facts: &impl Serialize) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, facts)?;
     Ok(writeln!(out)?)

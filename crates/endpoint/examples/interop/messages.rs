@@ -1,11 +1,11 @@
-//! What a case moves: messages of all sizes in one memory, and the bytes that they have.
+//! Messages of a case of task `bytes`: random sizes and positions in one memory, and their expected content.
 
 use std::ops::Range;
 
-/// Up to so many bytes before a message belong to none; so many are behind the last one.
+/// Maximum gap before a message; size of the gap after the last one [bytes].
 const GAP_MAX: u64 = 16;
 
-/// A message: the same place in the memory of both ends.
+/// A message, at the same position in the memory of both ends.
 pub(crate) struct Message {
     pub(crate) part: Range<usize>,
     pub(crate) immediate: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// The same for the same seed at both ends: `tests/interop/peer.c` draws as this does.
+    /// Identical for the same seed at both ends: `tests/interop/peer.c` has the same generator.
     pub(crate) fn new(seed: u64, count: usize, mtu_bytes: u64) -> Self {
         let mut state = seed;
         let mut end = 0;
@@ -33,27 +33,27 @@ impl Messages {
         Self { all, pattern: words.take(bytes).collect() }
     }
 
-    /// Memory of the end that has the bytes.
+    /// Memory of the sending end.
     pub(crate) fn source(&self) -> Vec<u8> {
         self.pattern.clone()
     }
 
-    /// Memory of the end that is to get them: all are wrong.
+    /// Initial memory of the receiving end: all bytes are wrong.
     pub(crate) fn target(&self) -> Vec<u8> {
         self.pattern.iter().map(|byte| !byte).collect()
     }
 
-    /// Bytes of messages that did not come, or came wrong, and bytes between them that were written to.
+    /// Number of bytes of messages that are missing or wrong, and of changed bytes between messages.
     pub(crate) fn wrong_bytes(&self, memory: &[u8]) -> usize {
         let mut expected = self.target();
         for Message { part, .. } in &self.all {
             expected[part.clone()].copy_from_slice(&self.pattern[part.clone()]);
         }
-        memory.iter().zip(&expected).filter(|(found, expected)| found != expected).count()
+        memory.iter().zip(&expected).filter(|(byte, expected)| byte != expected).count()
     }
 }
 
-/// Sizes around what packets and messages have for edges, up to five packets.
+/// Random size near boundaries of packets and messages, up to five packets.
 fn draw_bytes(state: &mut u64, mtu_bytes: u64) -> u64 {
     let (kind, value) = (draw(state) % 8, draw(state));
     match kind {

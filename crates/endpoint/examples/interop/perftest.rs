@@ -1,9 +1,9 @@
-//! The other end of `ib_write_bw` and `ib_send_bw` (perftest), which agree by TCP: the client says what it has to
-//! say, then the server answers in kind.
+//! Task `perftest`: the other end of `ib_write_bw` and `ib_send_bw` (perftest). In their TCP handshake, the
+//! client sends first in each step and the server replies.
 
 use crate::control::Control;
 use crate::settings::{End, at, bind, settings};
-use endpoint::{Endpoint, PairId};
+use endpoint::{Endpoint, Operation, PairId};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,18 +15,18 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const CONTROL_PORT: u16 = 18_515;
 const VERSION: &[u8; 16] = b"6.06\0\0\0\0\0\0\0\0\0\0\0\0";
-/// Short messages fill a buffer of so many bytes one behind the other, at multiples of a line of the cache.
+/// Short messages fill a buffer of this size consecutively, at multiples of a cache line.
 const CYCLE_BUFFER_BYTES: u32 = 4_096;
 const CACHE_LINE_BYTES: u32 = 64;
 /// Size, iterations and three averages.
 const REPORTS: usize = 5;
-/// How long a server of the peer may take to start, and its machine with it.
+/// Maximum start-up time of a server of the peer, including its machine.
 const START: Duration = Duration::from_secs(100);
 /// Work posted at a time.
 const DEPTH: usize = 64;
 const PATIENCE: Span = Span::from_us(1_000);
 
-/// Runs of perftest, one after the other.
+/// Runs of perftest, one at a time.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Task {
@@ -41,11 +41,11 @@ pub(crate) struct Task {
 #[serde(deny_unknown_fields)]
 struct Case {
     verb: Verb,
-    /// The peer is the server of perftest, which is written or sent to.
+    /// The peer is the server of perftest, which receives.
     peer_serves: bool,
     mtu_bytes: u32,
     messages: usize,
-    /// Of each message.
+    /// Size of each message.
     bytes: usize,
 }
 
@@ -56,14 +56,14 @@ enum Verb {
     Send,
 }
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Serialize)]
 struct Facts<'a> {
     case: &'a Case,
     seconds: f64,
-    /// Payload that came and was placed.
+    /// Payload received and placed.
     delivered_bytes: u64,
-    /// Work, or receives, of this end that have completed.
+    /// Completed work requests or receives of this end.
     completed: usize,
     retransmits: u64,
     naks_sent: u64,
@@ -86,12 +86,12 @@ impl Task {
             };
             let run =
                 Run { case, keys: keys(own, self.address), own, control, endpoint: bind(self.address)? };
-            run.carry_out(self.peer)?;
+            run.run(self.peer)?;
         }
         Ok(())
     }
 
-    /// The server of the peer, once it listens.
+    /// Connects to the server of the peer, once it listens.
     fn connect(&self) -> Result<TcpStream> {
         let start = Instant::now();
         loop {
@@ -115,7 +115,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn carry_out(mut self, peer: Ipv4Addr) -> Result<()> {
+    fn run(mut self, peer: Ipv4Addr) -> Result<()> {
         // The names of IBTA 11.2.5.1 for MTUs count from 1, that of 256 bytes.
         let mtu = (self.case.mtu_bytes / 256).ilog2() + 1;
         self.exchange(VERSION)?;
@@ -126,19 +126,19 @@ impl Run<'_> {
         let memory = vec![0x5a; 2 * self.case.bytes.max(CYCLE_BUFFER_BYTES as usize)];
         let settings = settings(self.case.mtu_bytes, self.own, remote, memory.len());
         let pair = self.endpoint.connect(&settings, at(peer), memory)?;
-        if self.case.takes_receives() {
+        if self.case.posts_receives() {
             for _ in 0..self.case.messages {
                 self.endpoint.post_receive(pair, 0..self.case.bytes)?;
             }
         }
-        // The queue pairs are connected; receives are posted; both begin.
+        // Barriers: queue pairs are connected, receives are posted, both start.
         let is_send = self.case.verb == Verb::Send;
         for _ in 0..2 + usize::from(is_send) {
             self.exchange_keys()?;
         }
         let start = Instant::now();
         let mut completed = if self.case.peer_serves { self.request(pair, remote.address)? } else { 0 };
-        // The client has seen the end of its work. Of SENDs both ends take the time themselves.
+        // The client has completed its work. With SENDs both ends measure the time themselves.
         self.exchange_keys()?;
         let seconds = start.elapsed().as_secs_f64();
         if !is_send {
@@ -148,19 +148,19 @@ impl Run<'_> {
             self.exchange_keys()?;
         }
         completed += self.take_completions()?;
-        crate::tell(&self.facts(pair, seconds, completed))
+        crate::print(&self.facts(pair, seconds, completed))
     }
 
-    /// Says that to the peer and hears as much.
+    /// Sends data to the peer and receives as many bytes; the client sends first.
     fn exchange(&mut self, own: &[u8]) -> Result<Vec<u8>> {
         if self.case.peer_serves {
-            self.control.say(own)?;
+            self.control.send(own)?;
         }
-        let found = self.control.hear(&mut self.endpoint, own.len())?;
+        let reply = self.control.receive(&mut self.endpoint, own.len())?;
         if !self.case.peer_serves {
-            self.control.say(own)?;
+            self.control.send(own)?;
         }
-        Ok(found)
+        Ok(reply)
     }
 
     fn exchange_keys(&mut self) -> Result<Vec<u8>> {
@@ -168,19 +168,20 @@ impl Run<'_> {
         self.exchange(&keys)
     }
 
-    /// Posts all work and takes its ends.
+    /// Posts all work and collects its completions.
     fn request(&mut self, pair: PairId, remote: u64) -> Result<usize> {
         let (mut posted, mut completed) = (0, 0);
         while completed < self.case.messages {
             while posted < self.case.messages && posted - completed < DEPTH {
                 let part = 0..self.case.bytes;
-                match self.case.verb {
-                    Verb::Write => self.endpoint.post_write(pair, part, remote)?,
-                    Verb::Send => self.endpoint.post_send(pair, part)?,
+                let operation = match self.case.verb {
+                    Verb::Write => Operation::Write(remote),
+                    Verb::Send => Operation::Send,
                 };
+                self.endpoint.post(pair, operation.of(part))?;
                 posted += 1;
             }
-            self.endpoint.turn(PATIENCE)?;
+            self.endpoint.poll(PATIENCE)?;
             completed += self.take_completions()?;
         }
         Ok(completed)
@@ -198,7 +199,7 @@ impl Run<'_> {
         Ok(taken)
     }
 
-    /// What a server prints that only waits: size, iterations, peak and average [MB/s], messages [10^6/s].
+    /// Results that a passive server prints: size, iterations, peak and average [MB/s], messages [10^6/s].
     fn report(&self, seconds: f64) -> [[u8; 8]; REPORTS] {
         let Case { bytes, messages, .. } = *self.case;
         let nanoseconds = Duration::from_secs_f64(seconds).as_nanos().max(1);
@@ -226,13 +227,13 @@ impl Run<'_> {
 }
 
 impl Case {
-    /// This end posts receives.
-    fn takes_receives(&self) -> bool {
+    /// Whether this end posts receives.
+    fn posts_receives(&self) -> bool {
         !self.peer_serves && self.verb == Verb::Send
     }
 }
 
-/// A text of hexadecimal numbers with its end: LID, READs, queue pair, PSN, key, address, GID, shared queue.
+/// Null-terminated text of hexadecimal numbers: LID, READs, queue pair, PSN, key, address, GID, shared queue.
 fn keys(own: End, address: Ipv4Addr) -> Vec<u8> {
     let End { number, first_psn, remote_key, address: virtual_address } = own;
     let gid = address.to_ipv6_mapped().octets().map(|byte| format!("{byte:02x}")).join(":");

@@ -1,4 +1,4 @@
-//! Queue pairs as peers of other origin get them.
+//! Endpoint and queue pair settings for tests with other RoCE implementations, such as Linux soft-RoCE.
 
 use endpoint::{Clock, Endpoint, Loss, Options};
 use std::io;
@@ -9,12 +9,12 @@ use wire::Psn;
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
-/// Where RoCEv2 packets go to (IBTA annex A17).
+/// UDP destination port of RoCEv2 (IBTA annex A17).
 const UDP_PORT: u16 = 4791;
-/// Messages are shorter.
+/// Maximum message size; those of the tests are shorter.
 const MESSAGE_BYTES: u64 = 8 << 20;
 
-/// What one end of a connection tells the other.
+/// Connection data of one end, sent to the other.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
     pub(crate) number: u32,
@@ -30,15 +30,15 @@ pub(crate) fn bind(address: Ipv4Addr) -> io::Result<Endpoint> {
     Endpoint::bind_with(SocketAddrV4::new(address, UDP_PORT), Clock::start(), none, options)
 }
 
-/// Where the packets of a peer come from and go to.
+/// Socket address of a peer.
 pub(crate) const fn at(address: Ipv4Addr) -> SocketAddrV4 {
     SocketAddrV4::new(address, UDP_PORT)
 }
 
-/// What soft-RoCE has under way itself at the most (`RXE_MAX_UNACKED_PSNS`).
+/// Maximum packets in flight of soft-RoCE (`RXE_MAX_UNACKED_PSNS`).
 const WINDOW_PACKETS: u32 = 128;
 
-/// A queue pair of this end with so much memory to a peer.
+/// Settings of a queue pair of this end with `memory_bytes` of memory.
 pub(crate) fn settings(mtu_bytes: u32, own: End, peer: End, memory_bytes: usize) -> Settings {
     let number = |end: End| Qpn::new(end.number).unwrap_or_default();
     let (bytes, remote_key) = (memory_bytes as u64, own.remote_key);
@@ -49,7 +49,7 @@ pub(crate) fn settings(mtu_bytes: u32, own: End, peer: End, memory_bytes: usize)
             ack_every: 16,
             window_packets: WINDOW_PACKETS,
             timeout: Span::from_us(100_000),
-            // A virtual machine without hardware support may stand still for seconds.
+            // A virtual machine without hardware support may pause for seconds.
             retry_count: 300,
             recovery: Recovery::GoBackN,
         },

@@ -8,7 +8,7 @@ use std::io::{Write, stderr, stdin, stdout};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match carry_out() {
+    match run_stdin() {
         Ok(facts) => {
             let is_equal = facts.transfers.iter().all(|transfer| transfer.is_equal);
             if is_equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn carry_out() -> Result<Facts, Box<dyn std::error::Error>> {
+fn run_stdin() -> Result<Facts, Box<dyn std::error::Error>> {
     let description: Description = serde_json::from_reader(stdin().lock())?;
     let facts = run(&description)?;
     serde_json::to_writer_pretty(stdout().lock(), &facts)?;

@@ -1,4 +1,5 @@
-//! Interface of drivers, which transport chunks between hosts.
+//! Interface of drivers, which transport chunks between hosts: trait [`Driver`], its events, and the
+//! statistics of a chunk at sender and receiver.
 
 use super::RunError;
 use super::share::{LocalPair, Post};
@@ -100,9 +101,6 @@ pub trait Driver: Send {
 
     /// Makes progress and appends new events to `events`; if there was nothing to do, waits at most
     /// `patience`.
-    ///
-    /// # Errors
-    /// Error of the operating system.
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()>;
 
     /// Time without a sign of life of a peer after which nothing more is expected from it.
@@ -112,7 +110,7 @@ pub trait Driver: Send {
     fn stopped(&mut self) {}
 
     /// Cause of queue pair failures, if known.
-    fn why_failed(&self) -> &str {
+    fn failure(&self) -> &str {
         ""
     }
 

@@ -1,10 +1,11 @@
-//! Event loop of a run: moves chunks between a [`Share`] and a [`Driver`], and keeps time.
+//! Event loop of a run: waits for the start, posts the chunks of a [`Share`] to a [`Driver`], handles its
+//! events, and reports progress until the run ends.
 
 use super::RunError;
 use super::driver::{Driver, Event};
 use super::host_run::Control;
 use super::local::Local;
-use super::prompt::Prompt;
+use super::real_time::RealTimePriority;
 use super::record::Recorder;
 use super::share::{Post, Share};
 use crate::Clock;
@@ -19,7 +20,7 @@ const SPIN: Span = Span::from_us(50);
 /// Timer slack: delay that the kernel may add to a wait to coalesce timers [ns]; the Linux default is 50 us.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// Interval of progress reports.
-const TELL_EVERY: Span = Span::from_us(5_000);
+const REPORT_INTERVAL: Span = Span::from_us(5_000);
 
 /// State of a run at an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub enum State {
     Running,
     /// All work of finite jobs at this agent is done; background jobs continue.
     Drained,
-    /// Stopped by request, or because the controller went silent.
+    /// Stopped by request, or without signs of life of the controller.
     Stopped,
     /// Queue pairs failed and nothing else can continue, or the host failed.
     Failed,
@@ -43,7 +44,7 @@ pub(super) struct Executor {
     local: Local,
     events: Vec<Event>,
     /// Posted chunks that have not completed.
-    under_way: usize,
+    in_flight: usize,
     failed_chunks: u64,
     unknown_chunks: u64,
     delivered_bytes: u64,
@@ -52,7 +53,7 @@ pub(super) struct Executor {
     is_drained: bool,
     /// Time of the last event.
     last_event: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
 impl Executor {
@@ -64,14 +65,14 @@ impl Executor {
             clock,
             local: Local::new(),
             events: Vec::with_capacity(1_024),
-            under_way: 0,
+            in_flight: 0,
             failed_chunks: 0,
             unknown_chunks: 0,
             delivered_bytes: 0,
             start_skew: Span::ZERO,
             is_drained: false,
             last_event: Instant::ZERO,
-            told: Instant::ZERO,
+            reported: Instant::ZERO,
         }
     }
 
@@ -89,28 +90,28 @@ impl Executor {
         self.recorder.start(start);
         // The first chunks to post are determined before the start.
         self.share.start(start);
-        let outcome = self.begin(start, control).and_then(|goes_on| match goes_on {
-            true => self.carry_out(start, control),
+        let outcome = self.begin(start, control).and_then(|is_started| match is_started {
+            true => self.execute(start, control),
             false => Ok(()),
         });
         if let Err(error) = outcome {
             control.end(State::Failed, &error.to_string());
         }
         self.driver.stopped();
-        self.tell(start, control);
+        self.report(start, control);
     }
 
     /// Waits for the start, then sends only one chunk: hosts that share processors start one after another
     /// without waiting for all first chunks of the previous one. False if ended before the start.
     fn begin(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
-        let _prompt = Prompt::new();
-        let goes_on = self.wait_for_start(start, control)?;
-        if goes_on {
+        let _priority = RealTimePriority::new();
+        let is_started = self.wait_for_start(start, control)?;
+        if is_started {
             self.post(1);
             self.driver.poll(Span::ZERO, &mut self.events)?;
             self.start_skew = self.clock.now().since(start);
         }
-        Ok(goes_on)
+        Ok(is_started)
     }
 
     /// Waits for the start; accepts data from peers whose clock is ahead. False if ended before it.
@@ -130,14 +131,14 @@ impl Executor {
         }
     }
 
-    fn carry_out(&mut self, start: Instant, control: &Control) -> Result<(), RunError> {
+    fn execute(&mut self, start: Instant, control: &Control) -> Result<(), RunError> {
         while !control.must_end() {
             let now = self.clock.now();
-            self.take_events(now);
+            self.handle_events(now);
             self.share.advance(now);
             self.post(usize::MAX);
-            if now.since(self.told) >= TELL_EVERY {
-                self.tell(start, control);
+            if now.since(self.reported) >= REPORT_INTERVAL {
+                self.report(start, control);
             }
             if self.is_over(now, start, control) {
                 break;
@@ -150,7 +151,7 @@ impl Executor {
         Ok(())
     }
 
-    fn take_events(&mut self, now: Instant) {
+    fn handle_events(&mut self, now: Instant) {
         if self.events.is_empty() {
             return;
         }
@@ -168,12 +169,12 @@ impl Executor {
                 Event::Completed { send, at, seen } => {
                     recorder.on_ended(send, Some(at), seen);
                     share.on_completed(send, now);
-                    self.under_way -= 1;
+                    self.in_flight -= 1;
                 }
                 Event::Failed { send, seen } => {
                     recorder.on_ended(send, None, seen);
                     self.failed_chunks += 1;
-                    self.under_way -= 1;
+                    self.in_flight -= 1;
                 }
             }
         }
@@ -184,7 +185,7 @@ impl Executor {
         for _ in 0..chunks_max {
             let Some(post) = self.share.next_post() else { break };
             self.recorder.on_posted(&post, self.clock.now());
-            self.under_way += 1;
+            self.in_flight += 1;
             if self.is_local(&post) {
                 self.local.post(post);
             } else {
@@ -201,13 +202,13 @@ impl Executor {
     fn is_over(&mut self, now: Instant, start: Instant, control: &Control) -> bool {
         if self.share.is_done() && !self.is_drained {
             self.is_drained = true;
-            self.tell(start, control);
+            self.report(start, control);
             control.drained();
         }
         // Peers wait for the failed chunks, and this rank for the peers; they do not report giving up.
         let is_lost = self.failed_chunks > 0 && self.is_quiet(now) && !self.is_drained;
         if is_lost {
-            let why = self.driver.why_failed();
+            let why = self.driver.failure();
             let colon = if why.is_empty() { "" } else { ": " };
             control.end(State::Failed, &format!("{} chunks failed{colon}{why}", self.failed_chunks));
         }
@@ -216,13 +217,13 @@ impl Executor {
 
     /// Nothing is in flight from here, and no event occurred for longer than a queue pair needs to give up.
     fn is_quiet(&self, now: Instant) -> bool {
-        self.under_way == 0 && now.since(self.last_event) > self.driver.quiet_span()
+        self.in_flight == 0 && now.since(self.last_event) > self.driver.quiet_span()
     }
 
-    fn tell(&mut self, start: Instant, control: &Control) {
+    fn report(&mut self, start: Instant, control: &Control) {
         let now = self.clock.now();
-        self.told = now;
+        self.reported = now;
         let is_idle = self.is_quiet(now) && self.share.deadline() == Instant::NEVER;
-        control.tell((self.delivered_bytes, now.since(start), is_idle), || self.counters());
+        control.update(self.delivered_bytes, now.since(start), is_idle, || self.counters());
     }
 }

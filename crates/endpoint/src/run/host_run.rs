@@ -1,4 +1,5 @@
-//! A run at an agent: the interface for the controller.
+//! A run at an agent, as the controller uses it: stages from creation to results, the thread of the run, its
+//! progress and watchdog, and the list of drivers.
 
 use super::driver::Driver;
 use super::executor::{Executor, State};
@@ -7,7 +8,7 @@ use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
 use super::tcp::Tcp;
-use super::verbs::{RdmaVerbs, why_not};
+use super::verbs::{RdmaVerbs, unusable_reason};
 use super::{RunError, Settings};
 use crate::{Clock, monotonic_ns};
 use jobs::Jobs;
@@ -30,32 +31,28 @@ const ROWS_MAX: usize = 1 << 22;
 const DRIVERS: [&str; 3] = ["roce", "tcp", "verbs"];
 
 /// All drivers, each with the reason why it is unavailable on this host (at that address, if given), or "".
-#[must_use]
 pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
-    let why_not = |driver| if driver == "verbs" { why_not(address) } else { String::new() };
-    DRIVERS.map(|driver| (driver, why_not(driver))).into()
+    let unusable_reason = |driver| if driver == "verbs" { unusable_reason(address) } else { String::new() };
+    DRIVERS.map(|driver| (driver, unusable_reason(driver))).into()
 }
 
 /// The jobs of a spec, if endpoints support them.
-///
-/// # Errors
-/// [`RunError::Spec`].
 pub(super) fn jobs_of(spec: &RunSpec) -> Result<Jobs, RunError> {
     let mut jobs = Jobs::new(spec);
     for (index, job) in (0..).zip(&spec.jobs) {
         if job.storage.is_some() {
-            return Err(no_such(format!("jobs[{index}].storage"), "a storage job"));
+            return Err(unsupported(format!("jobs[{index}].storage"), "a storage job"));
         }
         jobs.add_collective(spec, index, job)?;
     }
     if !spec.tcp.is_empty() {
-        return Err(no_such("tcp".into(), "TCP traffic beside the jobs"));
+        return Err(unsupported("tcp".into(), "TCP traffic in parallel with the jobs"));
     }
     Ok(jobs)
 }
 
-fn no_such(field: String, found: &str) -> RunError {
-    SpecError::Value { field, found: found.into(), allowed: "none on endpoints: collectives only".into() }
+fn unsupported(field: String, kind: &str) -> RunError {
+    SpecError::Value { field, found: kind.into(), allowed: "none on endpoints: collectives only".into() }
         .into()
 }
 
@@ -82,11 +79,11 @@ pub(super) struct Control {
     /// Time of the controller's last sign of life, on the monotonic clock [ns].
     alive_ns: AtomicU64,
     must_end: AtomicBool,
-    told: Mutex<Told>,
+    report: Mutex<Report>,
     changed: Condvar,
 }
 
-struct Told {
+struct Report {
     progress: Progress,
     counters: Vec<(&'static str, u64)>,
 }
@@ -104,16 +101,16 @@ impl Control {
         Self {
             alive_ns: AtomicU64::new(monotonic_ns()),
             must_end: AtomicBool::new(false),
-            told: Mutex::new(Told { progress, counters: Vec::new() }),
+            report: Mutex::new(Report { progress, counters: Vec::new() }),
             changed: Condvar::new(),
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn report(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether to end the run: by request, or because the controller went silent.
+    /// Whether to end the run: by request, or without signs of life of the controller.
     pub(super) fn must_end(&self) -> bool {
         let silence = monotonic_ns().saturating_sub(self.alive_ns.load(Ordering::Relaxed));
         if silence > SIGN_OF_LIFE_NS {
@@ -124,34 +121,38 @@ impl Control {
 
     /// Ends the run; a final state that was set before is not changed.
     pub(super) fn end(&self, state: State, reason: &str) {
-        let mut told = self.told();
-        if told.progress.state == State::Running {
-            (told.progress.state, told.progress.reason) = (state, reason.into());
+        let mut report = self.report();
+        if report.progress.state == State::Running {
+            (report.progress.state, report.progress.reason) = (state, reason.into());
         }
-        drop(told);
+        drop(report);
         self.must_end.store(true, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
     /// Marks all work of this agent as done.
     pub(super) fn drained(&self) {
-        let mut told = self.told();
-        if told.progress.state == State::Running {
-            told.progress.state = State::Drained;
+        let mut report = self.report();
+        if report.progress.state == State::Running {
+            report.progress.state = State::Drained;
             self.changed.notify_all();
         }
     }
 
-    pub(super) fn tell(
+    /// Reports the progress of the thread.
+    pub(super) fn update(
         &self,
-        (delivered_bytes, elapsed, is_idle): (u64, Span, bool),
+        delivered_bytes: u64,
+        elapsed: Span,
+        is_idle: bool,
         counters: impl FnOnce() -> Vec<(&'static str, u64)>,
     ) {
         let counters = counters();
-        let mut told = self.told();
-        let Progress { delivered_bytes: bytes, elapsed: span, is_idle: idle, .. } = &mut told.progress;
-        (*bytes, *span, *idle) = (delivered_bytes, elapsed, is_idle);
-        told.counters = counters;
+        let mut report = self.report();
+        report.progress.delivered_bytes = delivered_bytes;
+        report.progress.elapsed = elapsed;
+        report.progress.is_idle = is_idle;
+        report.counters = counters;
     }
 }
 
@@ -180,9 +181,6 @@ pub struct HostRun {
 
 impl HostRun {
     /// Creates a run for `hosts` of a validated spec; opens sockets.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn new(spec: RunSpec, hosts: &[u32], driver: &str, settings: Settings) -> Result<Self, RunError> {
         check_hosts(&spec, hosts)?;
         let (clock, jobs) = (Clock::start(), Arc::new(jobs_of(&spec)?));
@@ -218,7 +216,7 @@ impl HostRun {
     pub fn addresses(&self) -> Result<Vec<u8>, RunError> {
         match &*self.stage() {
             Stage::Made(executor) | Stage::Connected(executor) => Ok(executor.driver.addresses()),
-            _ => Err(RunError::Order("addresses are told before the start")),
+            _ => Err(RunError::Order("addresses are read before the start")),
         }
     }
 
@@ -243,9 +241,6 @@ impl HostRun {
     }
 
     /// Starts at a time of the monotonic clock [ns], or immediately if it has passed; does not block.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn start(&self, at_ns: u64) -> Result<(), RunError> {
         let mut stage = self.stage();
         match std::mem::replace(&mut *stage, Stage::Lost) {
@@ -280,48 +275,39 @@ impl HostRun {
     }
 
     /// Current progress.
-    #[must_use]
     pub fn progress(&self) -> Progress {
-        self.control.told().progress.clone()
+        self.control.report().progress.clone()
     }
 
     /// Waits until the run is no longer running, at most `timeout`; true if so.
-    #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
-        let is_running = |told: &mut Told| told.progress.state == State::Running;
-        let waited = self.control.changed.wait_timeout_while(self.control.told(), timeout, is_running);
+        let is_running = |report: &mut Report| report.progress.state == State::Running;
+        let waited = self.control.changed.wait_timeout_while(self.control.report(), timeout, is_running);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Counters, as of the latest progress report.
-    #[must_use]
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match &*self.stage() {
             Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
                 executor.counters()
             }
-            Stage::Started(_) | Stage::Lost => self.control.told().counters.clone(),
+            Stage::Started(_) | Stage::Lost => self.control.report().counters.clone(),
         }
     }
 
     /// Sender's records of chunks, as an Arrow IPC stream. Ends a drained run: call it when all agents are
     /// drained.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn sent(&self) -> Result<Vec<u8>, RunError> {
         self.of_record(|recorder| write_sent(recorder.sent(), &self.jobs))
     }
 
     /// Receiver's records of chunks, as an Arrow IPC stream. Ends a drained run.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn received(&self) -> Result<Vec<u8>, RunError> {
         self.of_record(|recorder| write_received(recorder.received(), &self.jobs))
     }
 
-    fn of_record<T>(&self, told: impl FnOnce(&Recorder) -> Result<T, RunError>) -> Result<T, RunError> {
+    fn of_record<T>(&self, encode: impl FnOnce(&Recorder) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut stage = self.stage();
         if let Stage::Started(_) = &*stage {
             if self.progress().state == State::Running {
@@ -331,7 +317,7 @@ impl HostRun {
         }
         match &*stage {
             Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
-                told(&executor.recorder)
+                encode(&executor.recorder)
             }
             Stage::Started(_) | Stage::Lost => Err(RunError::Order("the run has lost its thread")),
         }
@@ -357,8 +343,8 @@ impl Drop for HostRun {
     }
 }
 
-fn unknown_driver(found: &str) -> RunError {
-    RunError::Driver { found: found.into(), allowed: DRIVERS.join(", ") }
+fn unknown_driver(driver: &str) -> RunError {
+    RunError::Driver { found: driver.into(), allowed: DRIVERS.join(", ") }
 }
 
 fn check_hosts(spec: &RunSpec, hosts: &[u32]) -> Result<(), RunError> {

@@ -49,9 +49,6 @@ impl MemoryNeeds {
     }
 
     /// Checks that the host has enough memory, if that is known.
-    ///
-    /// # Errors
-    /// [`RunError::Memory`]
     pub(super) fn check(self, available: Option<u64>) -> Result<(), RunError> {
         let need = self.bytes();
         match available.filter(|available| need > *available) {
@@ -67,16 +64,16 @@ impl MemoryNeeds {
 /// Memory available without swapping (proc(5), `MemAvailable`), or less if a control group has a limit
 /// (cgroups(7), version 2); `None` if unknown [bytes].
 pub(super) fn available_bytes() -> Option<u64> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let of_host = line.split_whitespace().next()?.parse::<u64>().ok()? << 10;
     Some(of_group().map_or(of_host, |group| group.min(of_host)))
 }
 
 /// Memory that the control group of the process may still allocate [bytes].
 fn of_group() -> Option<u64> {
-    let told = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = told.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     let number = |name: &str| {
         let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()?;
         text.trim().parse::<u64>().ok()

@@ -7,8 +7,8 @@
 //!    [`tcp`] (kernel TCP connections), `verbs` (RDMA adapters); `local` copies between ranks of one host;
 //! 3. `executor`: event loop that moves chunks between share and driver, and keeps time;
 //! 4. [`record`]: records of each chunk from sender and receiver, and the table rows joined from them;
-//! 5. [`HostRun`]: a thread that runs all that from start to stop, with a watchdog that stops it when the
-//!    controller goes silent.
+//! 5. [`HostRun`]: a thread that runs all that from start to stop, with a watchdog that stops it without
+//!    signs of life of the controller.
 //!
 //! # Timestamps
 //! Times are `CLOCK_MONOTONIC` of each host since the common start: `start_ps` when a chunk was posted to its
@@ -25,7 +25,8 @@ mod executor;
 mod host_run;
 mod local;
 mod memory_check;
-mod prompt;
+mod peers;
+mod real_time;
 pub mod record;
 mod roce;
 mod round_robin;
@@ -125,4 +126,10 @@ pub enum RunError {
     /// Error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl From<arrow_schema::ArrowError> for RunError {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        Self::Record(error.to_string())
+    }
 }

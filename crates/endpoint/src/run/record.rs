@@ -59,7 +59,7 @@ pub(super) struct Recorder {
     sent: Vec<SentHalf>,
     received: Vec<ReceivedHalf>,
     /// By [`Post::send`]: index in `sent` of the chunk in flight.
-    under_way: Vec<u32>,
+    in_flight: Vec<u32>,
 }
 
 impl Recorder {
@@ -71,7 +71,7 @@ impl Recorder {
             zero: Instant::ZERO,
             sent: Vec::with_capacity(sent),
             received: Vec::with_capacity(received),
-            under_way: vec![0; sends],
+            in_flight: vec![0; sends],
         }
     }
 
@@ -85,7 +85,7 @@ impl Recorder {
     }
 
     pub(super) fn on_posted(&mut self, post: &Post, at: Instant) {
-        self.under_way[post.send as usize] = self.sent.len() as u32;
+        self.in_flight[post.send as usize] = self.sent.len() as u32;
         self.sent.push(SentHalf {
             chunk: post.chunk,
             pass: post.pass,
@@ -99,7 +99,7 @@ impl Recorder {
     /// A chunk completed at that time, or failed.
     pub(super) fn on_ended(&mut self, send: u32, completed: Option<Instant>, seen: SentCounts) {
         let completed_ps = completed.map(|at| self.since_start(at));
-        let half = &mut self.sent[self.under_way[send as usize] as usize];
+        let half = &mut self.sent[self.in_flight[send as usize] as usize];
         half.status = if completed.is_some() { SentStatus::Complete } else { SentStatus::Failed };
         (half.completed_ps, half.seen) = (completed_ps, seen);
     }

@@ -1,5 +1,6 @@
-//! Driver `roce`: sends each chunk as RDMA WRITEs on its queue pair; the last one carries the chunk number as
-//! immediate data. An empty chunk is only that WRITE.
+//! Driver `roce`: RoCEv2 over UDP sockets. Sends each chunk as RDMA WRITEs on its queue pair; the last one
+//! has the chunk number as immediate data. An empty chunk is only that WRITE. Checks the MTU of the paths to
+//! peers.
 //!
 //! A chunk is written to the region of its queue pair from offset 0, repeatedly if it is longer than the
 //! region. The content depends only on the seed, the queue pair and the offset in the region, so senders
@@ -7,14 +8,13 @@
 
 pub(super) mod memory;
 mod pair;
-mod paths;
 mod peers;
 
 use super::driver::{Driver, Event};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
-use crate::{Classes, Clock, Endpoint, Loss, Options, PairId};
+use crate::{Classes, Clock, Endpoint, Loss, Options, PairId, path};
 use jobs::{Jobs, destination_qpn};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
@@ -23,7 +23,7 @@ use spec::{DscpSpec, LossRecovery, RunSpec, SpecError};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use transport::{Config, Controller, Reads, Status};
 use units::{Seed, Span};
@@ -32,6 +32,10 @@ use wire::bth::Qpn;
 
 /// Offset of the sender's queue pair number from the receiver's, as one agent may have both ends.
 const SENDER_QPN: u32 = 1 << 23;
+/// Maximum headers of a packet, from the IPv4 header on: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+const HEADERS_BYTES: u32 = 64;
+/// Headers that `ping` adds itself: IP and ICMP.
+const PING_HEADERS_BYTES: u32 = 28;
 
 /// Driver `roce`.
 pub(super) struct Roce {
@@ -50,7 +54,7 @@ pub(super) struct Roce {
     /// Whether a chunk was delivered to any peer.
     has_delivered: bool,
     /// Cause of the first queue pair failure.
-    why_failed: String,
+    failure: String,
     used: Used,
 }
 
@@ -80,9 +84,9 @@ impl Roce {
         clock: Clock,
     ) -> Result<Self, RunError> {
         if spec.transport.recovery == LossRecovery::None {
-            let (field, found) = ("transport.recovery".into(), "none".into());
+            let (field, value) = ("transport.recovery".into(), "none".into());
             let allowed = "go_back_n or selective on endpoints".into();
-            return Err(SpecError::Value { field, found, allowed }.into());
+            return Err(SpecError::Value { field, found: value, allowed }.into());
         }
         let loss = Loss::new(settings.loss_one_in, Seed(spec.seed), settings.address.to_bits().into());
         let options = Options {
@@ -109,7 +113,7 @@ impl Roce {
             receivers: Vec::new(),
             refused: Vec::new(),
             has_delivered: false,
-            why_failed: String::new(),
+            failure: String::new(),
             used: Used { window_packets_min: u32::MAX, message_bytes: spec.transport.message_bytes },
         })
     }
@@ -163,7 +167,7 @@ impl Roce {
 
     fn add_sender(
         &mut self,
-        place: u32,
+        index: u32,
         pair: &LocalPair,
         peer: Peer,
         regions: &Regions,
@@ -175,8 +179,8 @@ impl Roce {
         let port = pair.queue_pair.udp_source_port();
         let id = self.endpoint.connect_from(port, &settings, peer.at, regions.source(pair))?;
         self.set_classes(id, pair);
-        self.note(id, Role::Sender(place));
-        self.senders[place as usize] = Some(SendingPair::new(id, region_bytes));
+        self.add_role(id, Role::Sender(index));
+        self.senders[index as usize] = Some(SendingPair::new(id, region_bytes));
         Ok(())
     }
 
@@ -185,7 +189,7 @@ impl Roce {
         let id =
             self.endpoint.connect(&settings, peer.at, regions.destination(pair, self.settings.verify))?;
         self.set_classes(id, pair);
-        self.note(id, Role::Receiver(self.receivers.len() as u32));
+        self.add_role(id, Role::Receiver(self.receivers.len() as u32));
         self.receivers.push(ReceivingPair::new(&mut self.endpoint, id, self.settings.verify));
         Ok(())
     }
@@ -195,30 +199,65 @@ impl Roce {
         self.endpoint.set_classes(id, classes(dscp));
     }
 
-    fn note(&mut self, id: PairId, role: Role) {
-        debug_assert_eq!(id.index(), self.roles.len(), "queue pairs are counted up");
+    fn add_role(&mut self, id: PairId, role: Role) {
+        debug_assert_eq!(id.index(), self.roles.len(), "queue pairs are numbered consecutively");
         self.roles.push(role);
     }
 
-    fn note_status(&mut self, id: PairId, status: Status) {
+    fn on_status(&mut self, id: PairId, status: Status) {
         self.has_delivered |= status == Status::Success;
-        if self.why_failed.is_empty() && !matches!(status, Status::Success | Status::Flushed) {
-            self.why_failed = self.why(*self.endpoint.pair(id).peer.ip(), status);
+        if self.failure.is_empty() && !matches!(status, Status::Success | Status::Flushed) {
+            self.failure = self.failure_text(*self.endpoint.pair(id).peer.ip(), status);
         }
+    }
+
+    /// Checks that packets fit the paths to the hosts, as far as their MTU is addresses.
+    fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
+        let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+        for (host, to) in hosts {
+            // Without a route to the host, sending will fail with a clear error.
+            if let Ok(mtu) = path::mtu_bytes(self.settings.address, to)
+                && need > mtu
+            {
+                return Err(RunError::PathMtu { host, from: self.settings.address, to, mtu, need });
+            }
+        }
+        Ok(())
+    }
+
+    /// Describes why a queue pair to a peer failed, with a hint.
+    fn failure_text(&self, peer: Ipv4Addr, status: Status) -> String {
+        let mut text = format!("queue pair from {} to {peer}: ", self.settings.address);
+        if status != Status::RetryExceeded {
+            return text + &format!("{status:?}");
+        }
+        let (times, each_ms) = (self.spec.transport.retry_count + 1, self.timeout().0 / 1_000_000_000);
+        text += &format!("retries exceeded, nothing was heard for {times} timeouts of {each_ms} ms");
+        if let (calls, Some(error)) = self.endpoint.unsent() {
+            text += &format!("; {calls} times the host could not send: {error}");
+        } else if !self.has_delivered {
+            let packet_bytes = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+            let size = packet_bytes - PING_HEADERS_BYTES;
+            text += &format!(
+                "; do packets of {packet_bytes} bytes pass? `ping -M do -s {size} {peer}` tells, and whether a \
+                 firewall lets UDP through"
+            );
+        }
+        text
     }
 
     /// Converts completions to events.
     fn collect(&mut self, events: &mut Vec<Event>) {
         while let Some((id, ended)) = self.endpoint.poll_completion() {
             match self.roles[id.index()] {
-                Role::Sender(place) => {
-                    self.note_status(id, ended.completion.status);
-                    if let Some(pair) = &mut self.senders[place as usize] {
+                Role::Sender(index) => {
+                    self.on_status(id, ended.completion.status);
+                    if let Some(pair) = &mut self.senders[index as usize] {
                         events.extend(pair.on_ended(&ended));
                     }
                 }
-                Role::Receiver(place) => {
-                    let pair = &mut self.receivers[place as usize];
+                Role::Receiver(index) => {
+                    let pair = &mut self.receivers[index as usize];
                     events.extend(pair.on_ended(&ended, &mut self.endpoint));
                 }
             }
@@ -274,10 +313,10 @@ impl Driver for Roce {
             Ok(at)
         };
         let is_remote = |pair: &&LocalPair| !pair.queue_pair.is_local();
-        let mut known = BTreeMap::new();
+        let mut addresses = BTreeMap::new();
         for pair in senders.iter().chain(receivers).filter(is_remote) {
             for host in [pair.queue_pair.src_host.0, pair.queue_pair.dst_host.0] {
-                if let Entry::Vacant(entry) = known.entry(host) {
+                if let Entry::Vacant(entry) = addresses.entry(host) {
                     entry.insert(at(host)?);
                 }
             }
@@ -286,18 +325,18 @@ impl Driver for Roce {
             |pair: &LocalPair| peers.window_packets(pair.queue_pair.dst_host.0, &self.spec.transport);
         let windows = |pairs: &[LocalPair]| pairs.iter().map(window).collect::<Result<Vec<_>, _>>();
         let (to_peers, from_peers) = (windows(senders)?, windows(receivers)?);
-        self.check_paths(known.iter().map(|(&host, at)| (host, *at.ip())))?;
+        self.check_paths(addresses.iter().map(|(&host, at)| (host, *at.ip())))?;
         let regions = Regions::new(&self.jobs, &self.spec, |host| peers.agent_of(host));
         self.senders.resize_with(senders.len(), || None);
-        for (place, (pair, window_packets)) in (0..).zip(senders.iter().zip(to_peers)) {
+        for (index, (pair, window_packets)) in (0..).zip(senders.iter().zip(to_peers)) {
             if is_remote(&pair) {
-                let peer = Peer { at: known[&pair.queue_pair.dst_host.0], window_packets };
-                self.add_sender(place, pair, peer, &regions)?;
+                let peer = Peer { at: addresses[&pair.queue_pair.dst_host.0], window_packets };
+                self.add_sender(index, pair, peer, &regions)?;
             }
         }
         for (pair, window_packets) in receivers.iter().zip(from_peers) {
             if is_remote(&pair) {
-                let peer = Peer { at: known[&pair.queue_pair.src_host.0], window_packets };
+                let peer = Peer { at: addresses[&pair.queue_pair.src_host.0], window_packets };
                 self.add_receiver(pair, peer, &regions)?;
             }
         }
@@ -306,7 +345,7 @@ impl Driver for Roce {
 
     fn post(&mut self, post: &Post) {
         let Some(pair) = &mut self.senders[post.pair as usize] else {
-            unreachable!("what stays on its host is not posted to the network")
+            unreachable!("chunks between ranks of a host are not posted")
         };
         if pair.post(&mut self.endpoint, post).is_err() {
             self.refused.push(post.send);
@@ -315,7 +354,7 @@ impl Driver for Roce {
 
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
         events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen: Default::default() }));
-        self.endpoint.turn(if events.is_empty() { patience } else { Span::ZERO })?;
+        self.endpoint.poll(if events.is_empty() { patience } else { Span::ZERO })?;
         self.collect(events);
         Ok(())
     }
@@ -324,8 +363,8 @@ impl Driver for Roce {
         Span(self.timeout().0 * (u64::from(self.spec.transport.retry_count) + 1))
     }
 
-    fn why_failed(&self) -> &str {
-        &self.why_failed
+    fn failure(&self) -> &str {
+        &self.failure
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

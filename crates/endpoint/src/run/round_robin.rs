@@ -1,4 +1,4 @@
-//! Round-robin queue of queue pairs.
+//! Round-robin queue of queue pair indices, for drivers `tcp` and `verbs`.
 
 use std::collections::VecDeque;
 
@@ -15,15 +15,15 @@ impl RoundRobin {
     }
 
     /// Appends a queue pair unless it is queued already.
-    pub(super) fn add(&mut self, place: u32) {
-        if !std::mem::replace(&mut self.is_waiting[place as usize], true) {
-            self.waiting.push_back(place);
+    pub(super) fn add(&mut self, index: u32) {
+        if !std::mem::replace(&mut self.is_waiting[index as usize], true) {
+            self.waiting.push_back(index);
         }
     }
 
     pub(super) fn next(&mut self) -> Option<u32> {
-        let place = self.waiting.pop_front()?;
-        self.is_waiting[place as usize] = false;
-        Some(place)
+        let index = self.waiting.pop_front()?;
+        self.is_waiting[index as usize] = false;
+        Some(index)
     }
 }

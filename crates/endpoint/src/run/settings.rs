@@ -1,9 +1,11 @@
-//! Settings of an agent in addition to the run spec.
+//! Settings of an agent in addition to the run spec: addresses, limits, options of each driver; parsing and
+//! checks.
 
 use super::RunError;
 use ipnet::Ipv4Net;
 use serde::Deserialize;
 use spec::{DscpSpec, RunSpec};
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::RangeInclusive;
 
@@ -113,11 +115,12 @@ fn in_flight_packets_max() -> u32 {
     crate::Options::default().in_flight_packets_max
 }
 
+fn out_of_range<T: Display>(name: &str, value: T, allowed: &RangeInclusive<T>) -> RunError {
+    RunError::Settings(format!("{name} is {value}; {} to {} are allowed", allowed.start(), allowed.end()))
+}
+
 impl Settings {
     /// Parses settings from JSON.
-    ///
-    /// # Errors
-    /// [`RunError::Settings`].
     pub fn from_json(text: &str) -> Result<Self, RunError> {
         let settings: Self =
             serde_json::from_str(text).map_err(|error| RunError::Settings(error.to_string()))?;
@@ -134,21 +137,13 @@ impl Settings {
             return Err(RunError::Settings(format!("{name} is 0; 1 and more are allowed")));
         }
         if !SEND_QUEUE_DEPTH.contains(&settings.send_queue_depth) {
-            let (found, [min, max]) =
-                (settings.send_queue_depth, [SEND_QUEUE_DEPTH.start(), SEND_QUEUE_DEPTH.end()]);
-            return Err(RunError::Settings(format!(
-                "send_queue_depth is {found}; {min} to {max} are allowed"
-            )));
+            return Err(out_of_range("send_queue_depth", settings.send_queue_depth, &SEND_QUEUE_DEPTH));
         }
         if settings.signal_every == 0 {
             return Err(RunError::Settings("signal_every is 0; 1 and more are allowed".into()));
         }
         if !PEER_TIMEOUT_PS.contains(&settings.peer_timeout_ps) {
-            let (found, [min, max]) =
-                (settings.peer_timeout_ps, [PEER_TIMEOUT_PS.start(), PEER_TIMEOUT_PS.end()]);
-            return Err(RunError::Settings(format!(
-                "peer_timeout_ps is {found}; {min} to {max} are allowed"
-            )));
+            return Err(out_of_range("peer_timeout_ps", settings.peer_timeout_ps, &PEER_TIMEOUT_PS));
         }
         Ok(settings)
     }
@@ -160,13 +155,10 @@ impl Settings {
     }
 
     /// Checks that no settings of other drivers are set.
-    ///
-    /// # Errors
-    /// [`RunError::Settings`].
     pub(super) fn check_driver(&self, driver: &str) -> Result<(), RunError> {
         let of_roce =
             [("loss_one_in", self.loss_one_in != 0), ("port_rate_bps", self.port_rate_bps.is_some())];
-        let of_roce_alone = [("batch_packets_max", self.batch_packets_max != batch_packets_max())];
+        let of_batches = [("batch_packets_max", self.batch_packets_max != batch_packets_max())];
         let of_timers = [("timeout_min_ps", self.timeout_min_ps.is_some())];
         let of_sockets = [("port", self.port != 0)];
         let of_tcp = [
@@ -184,7 +176,7 @@ impl Settings {
         let of_others: Vec<(&str, bool)> = match driver {
             // The lab sets `batch_packets_max` whatever the driver.
             "tcp" => [&of_roce[..], &of_timers, &of_verbs].concat(),
-            "verbs" => [&of_roce[..], &of_roce_alone, &of_sockets, &of_tcp].concat(),
+            "verbs" => [&of_roce[..], &of_batches, &of_sockets, &of_tcp].concat(),
             _ => [&of_tcp[..], &of_verbs].concat(),
         };
         match of_others.iter().find(|(_, is_set)| *is_set) {
@@ -199,9 +191,6 @@ impl Settings {
     }
 
     /// Checks that sending to a peer is allowed.
-    ///
-    /// # Errors
-    /// [`RunError::NotAllowed`].
     pub(super) fn check_peer(&self, host: u32, peer: SocketAddrV4) -> Result<(), RunError> {
         if self.allows(*peer.ip()) {
             return Ok(());

@@ -145,25 +145,21 @@ pub struct Share {
 
 impl Share {
     /// Queue pairs that send from here.
-    #[must_use]
     pub fn senders(&self) -> &[LocalPair] {
         self.order.pairs()
     }
 
     /// Queue pairs that receive here.
-    #[must_use]
     pub fn receivers(&self) -> &[LocalPair] {
         &self.receivers
     }
 
     /// Upper bound (exclusive) of [`Post::send`].
-    #[must_use]
     pub fn sends(&self) -> usize {
         self.outgoing.len() * self.jobs.parts as usize
     }
 
     /// Bytes that the hosts receive in total from finite jobs.
-    #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.processes.iter().map(|process| self.total_bytes_of(process)).sum()
     }
@@ -186,7 +182,6 @@ impl Share {
     }
 
     /// Whether all ranks of finite jobs have ended.
-    #[must_use]
     pub const fn is_done(&self) -> bool {
         self.open_processes == 0
     }
@@ -202,7 +197,6 @@ impl Share {
     }
 
     /// Time of the next timed action.
-    #[must_use]
     pub fn deadline(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
@@ -240,8 +234,8 @@ impl Share {
 
     /// A chunk has completely arrived; returns `None` for a chunk that is not received here.
     pub fn on_arrived(&mut self, chunk: u32, now: Instant) -> Option<Arrival> {
-        let place = self.arriving.binary_search_by_key(&chunk, |&(chunk, _)| chunk).ok()?;
-        let part = self.arriving[place].1;
+        let index = self.arriving.binary_search_by_key(&chunk, |&(chunk, _)| chunk).ok()?;
+        let part = self.arriving[index].1;
         let pass = self.arrivals[part as usize];
         self.arrivals[part as usize] += 1;
         let inbound = part / self.jobs.parts;
@@ -260,8 +254,8 @@ impl Share {
         transfer.left -= 1;
         let (process, is_whole) = (transfer.process, transfer.left == 0);
         if is_whole {
-            for place in transfer.successors.clone() {
-                self.release(self.successors[place as usize], now);
+            for index in transfer.successors.clone() {
+                self.release(self.successors[index as usize], now);
             }
         }
         self.count(process);
@@ -377,14 +371,14 @@ impl Process {
 
     /// Its transfers in the current phase.
     fn transfers(&self) -> [Range<u32>; 2] {
-        let place = (self.phase % self.cycle()) as usize;
-        [self.outgoing[place].clone(), self.inbound[place].clone()]
+        let index = (self.phase % self.cycle()) as usize;
+        [self.outgoing[index].clone(), self.inbound[index].clone()]
     }
 
     /// Phase in which an inbound transfer arrives for the `pass`-th time, from 0.
     fn phase_of(&self, inbound: u32, pass: u32) -> u32 {
-        let place = self.inbound.partition_point(|range| range.end <= inbound) as u32;
-        pass * self.cycle() + place
+        let index = self.inbound.partition_point(|range| range.end <= inbound) as u32;
+        pass * self.cycle() + index
     }
 
     /// Whether it sends and receives nothing.

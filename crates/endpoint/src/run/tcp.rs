@@ -1,8 +1,8 @@
 //! Driver `tcp`: each queue pair is a kernel TCP connection. Collective libraries similarly open several
 //! connections between two ranks where there is no RDMA (NCCL: `NCCL_NSOCKS_PERTHREAD`).
 //!
-//! In the order of the data path: `meeting` establishes the connections; `sending` writes chunks; [`frames`]
-//! defines the byte stream; `receiving` reads chunks and acknowledges each with four bytes; `poller` waits
+//! In the order of the data path: `establish` establishes the connections; `sender` writes chunks; [`frames`]
+//! defines the byte stream; `receiver` reads chunks and acknowledges each with four bytes; `poller` waits
 //! for sockets, `socket` sets their options and reads kernel statistics.
 //!
 //! # Timestamps
@@ -13,30 +13,31 @@
 //!
 //! # Limitations
 //! Payload is read into one buffer for all connections, and verified there if enabled; an application would
-//! place it in memory. One thread serves all connections of a run. Timers, windows and congestion control are
+//! index it in memory. One thread serves all connections of a run. Timers, windows and congestion control are
 //! those of the kernel, not of the plan.
 
+mod establish;
 pub mod frames;
-mod meeting;
 mod poller;
-mod receiving;
-mod sending;
+mod receiver;
+mod sender;
 mod socket;
 
 use super::driver::{Driver, Event, SentCounts};
+use super::peers::Peers;
 use super::roce::memory::Regions;
 use super::round_robin::RoundRobin;
 use super::share::{LocalPair, Post, planned_bytes};
 use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
+use establish::{Established, Incoming, Listening, Outgoing, establish};
 use frames::{Hello, TOKEN_BYTES, Token};
 use jobs::Jobs;
-use meeting::{Call, Door, Guest, Met, meet};
 use poller::{Poller, Ready};
-use receiving::Receiver;
+use receiver::Receiver;
 use rustix::rand::{GetRandomFlags, getrandom};
-use sending::Sender;
+use sender::Sender;
 use serde::{Deserialize, Serialize};
 use socket::Totals;
 use spec::RunSpec;
@@ -48,11 +49,8 @@ use units::{Instant, Span};
 
 /// Maximum bytes a connection writes or reads before others are served.
 const CALL_BYTES: usize = 256 << 10;
-/// With a rate limit: duration of one write at that rate (but at least a page).
-const LIMITED_CALL: Span = Span::from_us(500);
-const LIMITED_BYTES_MIN: u64 = 4_096;
 /// Interval of reading the kernel's statistics, per connection; reading takes about a hundredth of it.
-const ASK_EVERY: Span = Span::from_us(100);
+const STATISTICS_INTERVAL: Span = Span::from_us(100);
 
 /// Connection data of an agent, sent to its peers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -99,10 +97,10 @@ struct Counts {
     refused_streams: u64,
     wrong_bytes: u64,
     /// Kernel statistics of closed connections.
-    gone: Totals,
-    /// Kernel statistics of all connections, as of `asked`.
+    closed: Totals,
+    /// Kernel statistics of all connections, as of `read_at`.
     totals: Totals,
-    asked: Instant,
+    read_at: Instant,
 }
 
 impl Tcp {
@@ -115,15 +113,13 @@ impl Tcp {
         let (listener, at) = socket::listen(&settings)?;
         let mut token: Token = [0; TOKEN_BYTES];
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let limited_bytes = |bps: u64| {
-            let bytes = u128::from(bps) * u128::from(LIMITED_CALL.0) / 8_000_000_000_000;
-            u64::try_from(bytes).unwrap_or(u64::MAX).clamp(LIMITED_BYTES_MIN, CALL_BYTES as u64) as usize
-        };
         Ok(Self {
             spec: Arc::clone(spec),
             jobs: Arc::clone(jobs),
             limit: settings.rate_limit_bps.map(RateLimit::new),
-            write_bytes: settings.rate_limit_bps.map_or(CALL_BYTES, limited_bytes),
+            write_bytes: settings
+                .rate_limit_bps
+                .map_or(CALL_BYTES, |bps| RateLimit::call_bytes(bps).min(CALL_BYTES as u64) as usize),
             settings,
             clock,
             listener: Some(listener),
@@ -151,27 +147,27 @@ impl Tcp {
         let Self { poller, senders, receivers, to_write, to_read, clock, .. } = self;
         let mut failed = Vec::new();
         for Ready { key, can_read, can_write, is_closing } in poller.wait(patience)? {
-            let place = (key >> 1) as u32;
+            let index = (key >> 1) as u32;
             if key & 1 == RECEIVER {
-                let Some(receiver) = &mut receivers[place as usize] else { continue };
+                let Some(receiver) = &mut receivers[index as usize] else { continue };
                 if is_closing {
                     receiver.close();
                 }
                 // Reading had stopped because acknowledgements did not fit into the send buffer.
-                let goes_on = can_write && receiver.acknowledge().unwrap_or(true);
-                if can_read || goes_on {
-                    to_read.add(place);
+                let has_resumed = can_write && receiver.acknowledge().unwrap_or(true);
+                if can_read || has_resumed {
+                    to_read.add(index);
                 }
                 continue;
             }
-            let Some(sender) = &mut senders[place as usize] else { continue };
+            let Some(sender) = &mut senders[index as usize] else { continue };
             if can_read && sender.read(*clock, events).is_err() {
-                failed.push(place);
+                failed.push(index);
             } else if can_write && sender.has_work() {
-                to_write.add(place);
+                to_write.add(index);
             }
         }
-        failed.into_iter().for_each(|place| self.fail(place, events));
+        failed.into_iter().for_each(|index| self.fail(index, events));
         Ok(())
     }
 
@@ -183,14 +179,14 @@ impl Tcp {
     /// Reads once from each connection with pending data.
     fn read(&mut self, events: &mut Vec<Event>) {
         for _ in 0..self.to_read.waiting.len() {
-            let Some(place) = self.to_read.next() else { return };
-            let Some(receiver) = &mut self.receivers[place as usize] else { continue };
-            let (jobs, pair) = (&self.jobs, self.received_pairs[place as usize]);
+            let Some(index) = self.to_read.next() else { return };
+            let Some(receiver) = &mut self.receivers[index as usize] else { continue };
+            let (jobs, pair) = (&self.jobs, self.received_pairs[index as usize]);
             let planned = |chunk: u32| planned_bytes(jobs, pair, chunk);
             match receiver.read(&mut self.buffer, planned, self.clock, events) {
-                Ok(true) => self.to_read.add(place),
+                Ok(true) => self.to_read.add(index),
                 Ok(false) => {}
-                Err(error) => self.close(place, error.kind()),
+                Err(error) => self.close(index, error.kind()),
             }
         }
     }
@@ -201,34 +197,34 @@ impl Tcp {
             if self.limit.is_some() && self.limited_for() > Span::ZERO {
                 return;
             }
-            let Some(place) = self.to_write.next() else { return };
-            let Some(sender) = &mut self.senders[place as usize] else { continue };
+            let Some(index) = self.to_write.next() else { return };
+            let Some(sender) = &mut self.senders[index as usize] else { continue };
             match sender.write(self.write_bytes) {
                 Ok(written) => {
                     if let Some(limit) = &mut self.limit {
                         limit.on_sent(written.payload_bytes, self.clock.now());
                     }
                     if !written.is_full && sender.has_work() {
-                        self.to_write.add(place);
+                        self.to_write.add(index);
                     }
                 }
-                Err(_) => self.fail(place, events),
+                Err(_) => self.fail(index, events),
             }
         }
     }
 
     /// Removes a failed sending connection; all its chunks in flight fail.
-    fn fail(&mut self, place: u32, events: &mut Vec<Event>) {
-        if let Some(sender) = self.senders[place as usize].take() {
+    fn fail(&mut self, index: u32, events: &mut Vec<Event>) {
+        if let Some(sender) = self.senders[index as usize].take() {
             self.counts.failed_connections += 1;
-            self.counts.gone.add(sender.stream());
+            self.counts.closed.add(sender.stream());
             sender.failed(events);
         }
     }
 
     /// Removes a receiving connection that the peer has closed or whose stream is invalid.
-    fn close(&mut self, place: u32, why: ErrorKind) {
-        if let Some(receiver) = self.receivers[place as usize].take() {
+    fn close(&mut self, index: u32, why: ErrorKind) {
+        if let Some(receiver) = self.receivers[index as usize].take() {
             self.counts.wrong_bytes += receiver.wrong_bytes();
             self.counts.closed_connections += 1;
             self.counts.refused_streams += u64::from(why == ErrorKind::InvalidData);
@@ -236,31 +232,38 @@ impl Tcp {
     }
 
     /// Reads the kernel's statistics.
-    fn ask(&mut self, now: Instant) {
-        let mut totals = self.counts.gone;
+    fn read_statistics(&mut self, now: Instant) {
+        let mut totals = self.counts.closed;
         self.senders.iter().flatten().for_each(|sender| totals.add(sender.stream()));
-        (self.counts.totals, self.counts.asked) = (totals, now);
+        (self.counts.totals, self.counts.read_at) = (totals, now);
     }
 
-    fn guests(&self, receivers: &[LocalPair], peers: &Peers) -> Result<Vec<Guest>, RunError> {
+    /// The address of a host, if peers at that address are allowed.
+    fn allowed(&self, peers: &Peers<Address>, host: u32) -> Result<Address, RunError> {
+        let address = *peers.of(host)?;
+        self.settings.check_peer(host, SocketAddrV4::new(address.address, address.port))?;
+        Ok(address)
+    }
+
+    fn incoming(&self, receivers: &[LocalPair], peers: &Peers<Address>) -> Result<Vec<Incoming>, RunError> {
         let remote = receivers.iter().map(|pair| pair.queue_pair).filter(|pair| !pair.is_local());
-        let guest = |pair: jobs::QueuePair| {
+        let connection = |pair: jobs::QueuePair| {
             let host = pair.src_host.0;
-            let from = peers.of(host, &self.settings)?.address;
-            Ok(Guest { queue_pair: pair.number, host, from })
+            let from = self.allowed(peers, host)?.address;
+            Ok(Incoming { queue_pair: pair.number, host, from })
         };
-        remote.map(guest).collect()
+        remote.map(connection).collect()
     }
 
-    fn calls(&self, senders: &[LocalPair], peers: &Peers) -> Result<Vec<Call>, RunError> {
+    fn outgoing(&self, senders: &[LocalPair], peers: &Peers<Address>) -> Result<Vec<Outgoing>, RunError> {
         let remote = senders.iter().map(|pair| pair.queue_pair).filter(|pair| !pair.is_local());
-        let call = |pair: jobs::QueuePair| {
+        let connection = |pair: jobs::QueuePair| {
             let host = pair.dst_host.0;
-            let Address { address, port, token } = peers.of(host, &self.settings)?;
+            let Address { address, port, token } = self.allowed(peers, host)?;
             let hello = Hello { token, queue_pair: pair.number };
-            Ok(Call { host, to: SocketAddrV4::new(address, port), hello })
+            Ok(Outgoing { host, to: SocketAddrV4::new(address, port), hello })
         };
-        remote.map(call).collect()
+        remote.map(connection).collect()
     }
 
     /// Sets the DSCP of a connection to that of its job's data; acknowledgements have the same.
@@ -269,31 +272,31 @@ impl Tcp {
     }
 
     /// Creates senders and receivers from the established connections.
-    fn take_over(
+    fn add_connections(
         &mut self,
-        met: Met,
+        established: Established,
         senders: &[LocalPair],
         receivers: &[LocalPair],
     ) -> Result<(), RunError> {
         let regions = Regions::new(&self.jobs, &self.spec, |host| host);
-        let Met { calls, guests, refused } = met;
+        let Established { outgoing, incoming, refused } = established;
         self.counts.refused_connections = refused;
-        self.counts.connections = (calls.len() + guests.len()) as u64;
+        self.counts.connections = (outgoing.len() + incoming.len()) as u64;
         self.to_write = RoundRobin::of(senders.len());
-        self.to_read = RoundRobin::of(guests.len());
-        let mut calls = calls.into_iter();
-        for (place, pair) in (0..).zip(senders) {
-            let stream = if pair.queue_pair.is_local() { None } else { calls.next() };
+        self.to_read = RoundRobin::of(incoming.len());
+        let mut outgoing = outgoing.into_iter();
+        for (index, pair) in (0..).zip(senders) {
+            let stream = if pair.queue_pair.is_local() { None } else { outgoing.next() };
             if let Some(stream) = &stream {
                 self.set_dscp(stream, pair)?;
-                self.poller.add(stream, place << 1 | SENDER)?;
+                self.poller.add(stream, index << 1 | SENDER)?;
             }
             self.senders.push(stream.map(|stream| Sender::new(stream, regions.pattern(pair))));
         }
         let remote = receivers.iter().filter(|pair| !pair.queue_pair.is_local());
-        for (place, (pair, stream)) in (0..).zip(remote.zip(guests)) {
+        for (index, (pair, stream)) in (0..).zip(remote.zip(incoming)) {
             self.set_dscp(&stream, pair)?;
-            self.poller.add(&stream, place << 1 | RECEIVER)?;
+            self.poller.add(&stream, index << 1 | RECEIVER)?;
             self.received_pairs.push(pair.queue_pair.number);
             let expected = self.settings.verify.then(|| regions.pattern(pair));
             self.receivers.push(Some(Receiver::new(stream, expected)));
@@ -305,27 +308,6 @@ impl Tcp {
 /// Lowest bit of poller keys: which end the socket is.
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
-
-/// Addresses of all hosts.
-struct Peers(BTreeMap<u32, Address>);
-
-impl Peers {
-    fn read(peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
-        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
-            Ok(address) => Ok((host, address)),
-            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
-        };
-        Ok(Self(peers.iter().map(read).collect::<Result<_, _>>()?))
-    }
-
-    /// The address of a host, if known and allowed.
-    fn of(&self, host: u32, settings: &Settings) -> Result<Address, RunError> {
-        let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
-        let address = *self.0.get(&host).ok_or_else(missing)?;
-        settings.check_peer(host, SocketAddrV4::new(address.address, address.port))?;
-        Ok(address)
-    }
-}
 
 impl Driver for Tcp {
     fn addresses(&self) -> Vec<u8> {
@@ -342,11 +324,12 @@ impl Driver for Tcp {
             return Err(RunError::Order("connections are made once"));
         };
         let peers = Peers::read(peers)?;
-        let (calls, guests) = (self.calls(senders, &peers)?, self.guests(receivers, &peers)?);
-        socket::allow_connections(calls.len() + guests.len())?;
-        let door = Door { listener: &listener, settings: &self.settings, token: self.address.token };
-        let met = meet(&door, &calls, &guests)?;
-        self.take_over(met, senders, receivers)
+        let (outgoing, incoming) = (self.outgoing(senders, &peers)?, self.incoming(receivers, &peers)?);
+        socket::allow_connections(outgoing.len() + incoming.len())?;
+        let listening =
+            Listening { listener: &listener, settings: &self.settings, token: self.address.token };
+        let established = establish(&listening, &outgoing, &incoming)?;
+        self.add_connections(established, senders, receivers)
     }
 
     fn post(&mut self, post: &Post) {
@@ -370,8 +353,8 @@ impl Driver for Tcp {
         self.read(events);
         self.write(events);
         let now = self.clock.now();
-        if now.since(self.counts.asked).0 > ASK_EVERY.0 * self.counts.connections.max(100) {
-            self.ask(now);
+        if now.since(self.counts.read_at).0 > STATISTICS_INTERVAL.0 * self.counts.connections.max(100) {
+            self.read_statistics(now);
         }
         Ok(())
     }
@@ -381,7 +364,7 @@ impl Driver for Tcp {
     }
 
     fn stopped(&mut self) {
-        self.ask(self.clock.now());
+        self.read_statistics(self.clock.now());
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

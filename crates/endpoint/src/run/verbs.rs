@@ -1,16 +1,16 @@
 //! Driver `verbs`: each queue pair is a reliable connection (RC) of an RDMA adapter, through libibverbs.
 //!
 //! A chunk is sent as RDMA WRITEs of at most the plan's message size; the last one carries the chunk number
-//! as immediate data. In the order of the data path: `adapter` selects device, port and GID; `making` creates
+//! as immediate data. In the order of the data path: `adapter` selects device, port and GID; `setup` creates
 //! and connects queue pairs, with the connection data in `address`; `work` splits chunks into writes, few of
-//! which are signalled, and `sending` posts them; `collecting` polls completions, and `receiving` handles
+//! which are signalled, and `sender` posts them; `completions` polls completions, and `receiver` handles
 //! arrived chunks and verifies them if enabled.
 //!
 //! # Timestamps
 //! A chunk is delivered at the adapter's timestamp of the receive completion of its last write, and completed
-//! at that of the send completion (`stamps`, `line`). Without adapter timestamps: when the host thread polled
-//! the completion, which may be late by one wake-up. Frames, losses and marks are not attributed to chunks:
-//! the adapter's counters cover all queue pairs together.
+//! at that of the send completion (`timestamps`, `clock_fit`). Without adapter timestamps: when the host thread
+//! polled the completion, which may be late by one wake-up. Frames, losses and marks are not attributed to
+//! chunks: the adapter's counters cover all queue pairs together.
 //!
 //! # Limitations
 //! Windows and rate control of the plan are ignored: those of the adapter apply. No inline data.
@@ -18,11 +18,11 @@
 mod adapter;
 mod address;
 mod clock_fit;
-mod collecting;
-mod making;
-mod receiving;
-mod sending;
-mod stamps;
+mod completions;
+mod receiver;
+mod sender;
+mod setup;
+mod timestamps;
 mod work;
 
 use super::driver::{Driver, Event, SentCounts};
@@ -32,16 +32,16 @@ use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
 use crate::verbs::{Completion, CompletionQueue, Registered, Timing, WorkList};
-pub(super) use adapter::why_not;
+pub(super) use adapter::unusable_reason;
 use adapter::{Adapter, timeout, timing, traffic_class};
 use jobs::Jobs;
-use receiving::Receiver;
-use sending::Sender;
+use receiver::Receiver;
+use sender::Sender;
 use spec::RunSpec;
-use stamps::Stamps;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use timestamps::Stamps;
 use units::Span;
 
 /// Work requests posted per call.
@@ -52,14 +52,14 @@ const TIMEOUT_SLACK: u64 = 4;
 const CREDIT_RECEIVES: u32 = 8;
 /// Bit of a work request id that marks a receiver; its index is in the bits above.
 const IS_RECEIVER: u64 = 1 << 32;
-const PLACE_SHIFT: u32 = 33;
+const INDEX_SHIFT: u32 = 33;
 
 /// Driver `verbs`. Queue pairs are declared first because they must be dropped before the resources they use.
 pub(super) struct RdmaVerbs {
     /// By index of the local sending queue pair; `None` if its receiver is on the same host.
     senders: Vec<Option<Sender>>,
     receivers: Vec<Receiver>,
-    made: Option<Made>,
+    resources: Option<Resources>,
     /// Completion timestamps, if the adapter has them.
     stamps: Option<Stamps>,
     adapter: Adapter,
@@ -74,12 +74,12 @@ pub(super) struct RdmaVerbs {
     ended: Vec<Completion>,
     /// Chunks posted to failed queue pairs, not reported yet.
     refused: Vec<u32>,
-    why_failed: String,
+    failure: String,
     counts: Counts,
 }
 
 /// Resources common to all queue pairs of a run.
-struct Made {
+struct Resources {
     completions: Arc<CompletionQueue>,
     /// Memory with the payload; peers cannot write to it.
     source: Registered,
@@ -112,7 +112,7 @@ impl RdmaVerbs {
         Ok(Self {
             senders: Vec::new(),
             receivers: Vec::new(),
-            made: None,
+            resources: None,
             stamps: None,
             adapter,
             spec: Arc::clone(spec),
@@ -125,7 +125,7 @@ impl RdmaVerbs {
             list: WorkList::new(LIST),
             ended: Vec::with_capacity(1_024),
             refused: Vec::new(),
-            why_failed: String::new(),
+            failure: String::new(),
             counts: Counts::default(),
         })
     }
@@ -136,11 +136,11 @@ impl RdmaVerbs {
             if self.limited_for() > Span::ZERO {
                 return;
             }
-            let Some(place) = self.to_send.next() else { return };
-            let Some(sender) = &mut self.senders[place as usize] else { continue };
-            let most_bytes = if self.limit.is_some() { 1 } else { u64::MAX };
+            let Some(index) = self.to_send.next() else { return };
+            let Some(sender) = &mut self.senders[index as usize] else { continue };
+            let bytes_max = if self.limit.is_some() { 1 } else { u64::MAX };
             let posted_at = self.stamps.is_some().then(|| self.clock.now());
-            let posted = sender.go(&mut self.list, most_bytes, posted_at);
+            let posted = sender.post_writes(&mut self.list, bytes_max, posted_at);
             (self.counts.posts, self.counts.writes) =
                 (self.counts.posts + 1, self.counts.writes + self.list.len() as u64);
             match posted {
@@ -148,11 +148,11 @@ impl RdmaVerbs {
                     if let Some(limit) = &mut self.limit {
                         limit.on_sent(bytes, self.clock.now());
                     }
-                    if sender.work.can_go() {
-                        self.to_send.add(place);
+                    if sender.work.can_post() {
+                        self.to_send.add(index);
                     }
                 }
-                Err(error) => self.fail(place, &error.to_string(), events),
+                Err(error) => self.fail(index, &error.to_string(), events),
             }
         }
     }
@@ -163,12 +163,12 @@ impl RdmaVerbs {
     }
 
     /// Marks a sending queue pair as failed.
-    fn fail(&mut self, place: u32, why: &str, events: &mut Vec<Event>) {
-        let Some(Some(sender)) = self.senders.get_mut(place as usize) else { return };
+    fn fail(&mut self, index: u32, why: &str, events: &mut Vec<Event>) {
+        let Some(Some(sender)) = self.senders.get_mut(index as usize) else { return };
         if sender.work.fail(events) {
             self.counts.failed_queue_pairs += 1;
-            if self.why_failed.is_empty() {
-                self.why_failed = format!("sending on {}: {why}", sender.name);
+            if self.failure.is_empty() {
+                self.failure = format!("sending on {}: {why}", sender.name);
             }
         }
     }
@@ -199,9 +199,9 @@ impl Driver for RdmaVerbs {
 
     fn post(&mut self, post: &Post) {
         let Some(sender) = &mut self.senders[post.pair as usize] else {
-            unreachable!("what stays on its host is not posted to the network")
+            unreachable!("chunks between ranks of a host are not posted")
         };
-        if sender.work.take(post) {
+        if sender.work.enqueue(post) {
             self.to_send.add(post.pair);
         } else {
             self.refused.push(post.send);
@@ -210,7 +210,7 @@ impl Driver for RdmaVerbs {
 
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
         if let Some(stamps) = &mut self.stamps {
-            stamps.keep(self.clock.now());
+            stamps.poll_clock(self.clock.now());
         }
         let seen = SentCounts::default();
         events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen }));
@@ -237,8 +237,8 @@ impl Driver for RdmaVerbs {
         }
     }
 
-    fn why_failed(&self) -> &str {
-        &self.why_failed
+    fn failure(&self) -> &str {
+        &self.failure
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,4 +1,4 @@
-//! Completion queues.
+//! Completion queues: creation, polling with and without timestamps, waiting for notifications.
 
 use super::abi::{self, CompChannel, Cq, Wc};
 use super::device::none;
@@ -92,17 +92,17 @@ impl CompletionQueue {
         if let Some(queue) = self.stamped {
             return poll_stamped(queue, ended);
         }
-        let mut told = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
+        let mut entries = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
         // SAFETY: a queue of this device, and room for that many entries.
         let count = unsafe {
             let poll_cq = self.device.context.as_ref().ops.poll_cq;
-            poll_cq(self.queue.as_ptr(), AT_ONCE as i32, told.as_mut_ptr().cast())
+            poll_cq(self.queue.as_ptr(), AT_ONCE as i32, entries.as_mut_ptr().cast())
         };
         let Ok(count) = usize::try_from(count) else {
             return Err(io::Error::other(format!("ibv_poll_cq: {count}")));
         };
         // SAFETY: the provider has written that many entries.
-        ended.extend(told.iter().take(count).map(|entry| completion(unsafe { entry.assume_init_ref() })));
+        ended.extend(entries.iter().take(count).map(|entry| completion(unsafe { entry.assume_init_ref() })));
         Ok(count)
     }
 
@@ -159,17 +159,17 @@ impl Drop for CompletionQueue {
     }
 }
 
-fn completion(told: &Wc) -> Completion {
-    let ended = match told.status {
+fn completion(entry: &Wc) -> Completion {
+    let ended = match entry.status {
         abi::WC_SUCCESS
-            if told.opcode == abi::WC_RECV_RDMA_WITH_IMM && told.wc_flags & abi::WC_WITH_IMM != 0 =>
+            if entry.opcode == abi::WC_RECV_RDMA_WITH_IMM && entry.wc_flags & abi::WC_WITH_IMM != 0 =>
         {
-            Ended::Written { immediate: u32::from_be(told.imm_data), bytes: told.byte_len }
+            Ended::Written { immediate: u32::from_be(entry.imm_data), bytes: entry.byte_len }
         }
         abi::WC_SUCCESS => Ended::Acknowledged,
-        status => Ended::Failed { status, vendor: told.vendor_err },
+        status => Ended::Failed { status, vendor: entry.vendor_err },
     };
-    Completion { id: told.wr_id, ended, ticks: 0 }
+    Completion { id: entry.wr_id, ended, ticks: 0 }
 }
 
 fn create(device: &Device, entries: u32, channel: NonNull<CompChannel>) -> Option<NonNull<Cq>> {
@@ -179,7 +179,7 @@ fn create(device: &Device, entries: u32, channel: NonNull<CompChannel>) -> Optio
 }
 
 fn create_stamped(device: &Device, entries: u32, channel: NonNull<CompChannel>) -> Option<NonNull<CqEx>> {
-    let mut wanted = CqInitAttrEx {
+    let mut attributes = CqInitAttrEx {
         cqe: entries,
         cq_context: none(),
         channel: channel.as_ptr(),
@@ -191,13 +191,13 @@ fn create_stamped(device: &Device, entries: u32, channel: NonNull<CompChannel>) 
         parent_domain: none(),
     };
     // SAFETY: an open context, its channel, and valid attributes.
-    NonNull::new(unsafe { extended::create_cq_ex(device.context())?(device.context(), &raw mut wanted) })
+    NonNull::new(unsafe { extended::create_cq_ex(device.context())?(device.context(), &raw mut attributes) })
 }
 
 fn poll_stamped(queue: NonNull<CqEx>, ended: &mut Vec<Completion>) -> io::Result<usize> {
-    let (queue, mut asked) = (queue.as_ptr(), PollCqAttr { comp_mask: 0 });
+    let (queue, mut attributes) = (queue.as_ptr(), PollCqAttr { comp_mask: 0 });
     // SAFETY: a queue of an open device.
-    let mut number = unsafe { ((*queue).start_poll)(queue, &raw mut asked) };
+    let mut number = unsafe { ((*queue).start_poll)(queue, &raw mut attributes) };
     if number != 0 {
         return if number == libc::ENOENT { Ok(0) } else { Err(poll_failed("ibv_start_poll", number)) };
     }

@@ -1,4 +1,4 @@
-//! RDMA devices of the host, their ports and GIDs.
+//! RDMA devices of the host: opening, limits, ports, GIDs, and registration of memory.
 
 use super::VerbsError;
 use super::abi::{
@@ -23,9 +23,6 @@ pub(crate) struct Verbs(Library);
 
 impl Verbs {
     /// Loads libibverbs.
-    ///
-    /// # Errors
-    /// [`VerbsError::Library`] and [`VerbsError::Symbol`].
     pub(crate) fn load() -> Result<Self, VerbsError> {
         Library::load().map(Self)
     }
@@ -38,7 +35,7 @@ impl Verbs {
         if list.is_null() {
             let error = VerbsError::last("ibv_get_device_list");
             // Without any device, the kernel may lack the interface that the library queries.
-            return Err(if known_to_the_kernel().is_empty() { VerbsError::NoDevice } else { error });
+            return Err(if kernel_devices().is_empty() { VerbsError::NoDevice } else { error });
         }
         // SAFETY: the library returns that many devices.
         let devices = unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) };
@@ -46,7 +43,7 @@ impl Verbs {
         // SAFETY: the list returned above; open devices remain valid.
         unsafe { (self.0.free_device_list)(list) };
         match opened {
-            Ok(none) if none.is_empty() => Err(match &known_to_the_kernel()[..] {
+            Ok(none) if none.is_empty() => Err(match &kernel_devices()[..] {
                 [] => VerbsError::NoDevice,
                 devices => VerbsError::NoProvider { devices: devices.join(", ") },
             }),
@@ -75,7 +72,7 @@ impl Verbs {
 }
 
 /// Devices listed by the kernel, including those unknown to libibverbs.
-fn known_to_the_kernel() -> Vec<String> {
+fn kernel_devices() -> Vec<String> {
     let entries = std::fs::read_dir(SYSFS).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -148,21 +145,22 @@ impl Device {
     /// Maximum numbers of queue pairs, of outstanding requests per queue, and of completion queue entries.
     pub(crate) fn limits(&self) -> Result<[u32; 3], VerbsError> {
         // SAFETY: all zeros is a valid value of this plain C structure.
-        let mut told: DeviceAttr = unsafe { mem::zeroed() };
+        let mut attributes: DeviceAttr = unsafe { mem::zeroed() };
         // SAFETY: an open context, and room for the result.
-        let number = unsafe { (self.library.query_device)(self.context.as_ptr(), &raw mut told) };
+        let number = unsafe { (self.library.query_device)(self.context.as_ptr(), &raw mut attributes) };
         if number != 0 {
             return Err(VerbsError::returned(format!("ibv_query_device of {}", self.name), number));
         }
-        Ok([told.max_qp, told.max_qp_wr, told.max_cqe].map(|most| u32::try_from(most).unwrap_or(0)))
+        Ok([attributes.max_qp, attributes.max_qp_wr, attributes.max_cqe]
+            .map(|most| u32::try_from(most).unwrap_or(0)))
     }
 
     /// Attributes of a port, by number.
     pub(crate) fn port(&self, number: u8) -> Result<Port, VerbsError> {
         // SAFETY: all zeros is a valid value of this plain C structure.
-        let mut told: PortAttr = unsafe { mem::zeroed() };
+        let mut attributes: PortAttr = unsafe { mem::zeroed() };
         // SAFETY: an open context, and room for the result: the library writes a prefix of it.
-        let error = unsafe { (self.library.query_port)(self.context.as_ptr(), number, &raw mut told) };
+        let error = unsafe { (self.library.query_port)(self.context.as_ptr(), number, &raw mut attributes) };
         if error != 0 {
             return Err(VerbsError::returned(
                 format!("ibv_query_port of {} port {number}", self.name),
@@ -171,10 +169,10 @@ impl Device {
         }
         Ok(Port {
             // `enum ibv_mtu` numbers 256, 512, 1024, 2048, 4096 from 1.
-            mtu_bytes: 128 << told.active_mtu.min(5),
-            message_bytes_max: told.max_msg_sz,
-            state: told.state,
-            is_ethernet: told.link_layer == LINK_LAYER_ETHERNET,
+            mtu_bytes: 128 << attributes.active_mtu.min(5),
+            message_bytes_max: attributes.max_msg_sz,
+            state: attributes.state,
+            is_ethernet: attributes.link_layer == LINK_LAYER_ETHERNET,
         })
     }
 
@@ -205,7 +203,7 @@ impl Device {
             let call = format!("ibv_query_gid_table of {}", self.name);
             return Err(VerbsError::returned(call, i32::try_from(count).unwrap_or(libc::EINVAL)));
         };
-        let told = entries.iter().take(count).map(|entry| {
+        let gids = entries.iter().take(count).map(|entry| {
             let mut gid = [0; 16];
             for (bytes, word) in gid.chunks_exact_mut(8).zip(entry.gid) {
                 bytes.copy_from_slice(&word.to_ne_bytes());
@@ -213,7 +211,7 @@ impl Device {
             let [port, index] = [entry.port_num, entry.gid_index].map(|it| u8::try_from(it).unwrap_or(0));
             GidAt { port, index, gid, is_roce_v2: entry.gid_type == GID_TYPE_ROCE_V2 }
         });
-        Ok(told.collect())
+        Ok(gids.collect())
     }
 
     /// Pointer to the context, for creating queues.

@@ -25,13 +25,13 @@ impl DeviceClock {
     /// The clock of a device, if it has completion timestamps and a readable clock.
     pub(crate) fn of(device: &Arc<Device>) -> Option<Self> {
         // SAFETY: all zeros is a valid value of this plain C structure.
-        let mut told: DeviceAttrEx = unsafe { mem::zeroed() };
+        let mut attributes: DeviceAttrEx = unsafe { mem::zeroed() };
         // SAFETY: an open context, and room of that size for the result.
         let number = unsafe {
             let query = query_device_ex(device.context())?;
-            query(device.context(), ptr::null(), &raw mut told, size_of::<DeviceAttrEx>())
+            query(device.context(), ptr::null(), &raw mut attributes, size_of::<DeviceAttrEx>())
         };
-        let (mask, khz) = (told.completion_timestamp_mask, told.hca_core_clock);
+        let (mask, khz) = (attributes.completion_timestamp_mask, attributes.hca_core_clock);
         let bits = u64::BITS - mask.leading_zeros();
         let is_usable =
             number == 0 && KHZ.contains(&khz) && mask.trailing_ones() == bits && mask / khz >= PERIOD_MIN_MS;
@@ -42,23 +42,23 @@ impl DeviceClock {
     /// Current value of the counter.
     pub(crate) fn ticks(&self) -> io::Result<u64> {
         // SAFETY: all zeros is a valid value of this plain C structure.
-        let mut told: ValuesEx = unsafe { mem::zeroed() };
-        told.comp_mask = RAW_CLOCK;
+        let mut values: ValuesEx = unsafe { mem::zeroed() };
+        values.comp_mask = RAW_CLOCK;
         let context = self.device.context();
         // SAFETY: an open context, and room for the result.
         let number = unsafe {
             match query_rt_values(context) {
-                Some(query) => query(context, &raw mut told),
+                Some(query) => query(context, &raw mut values),
                 None => libc::EOPNOTSUPP,
             }
         };
         if number != 0 {
             return Err(io::Error::from_raw_os_error(number.abs()));
         }
-        if told.comp_mask & RAW_CLOCK == 0 {
+        if values.comp_mask & RAW_CLOCK == 0 {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         // Providers store the raw counter there (mlx4, mlx5).
-        Ok(told.raw_clock.tv_nsec as u64)
+        Ok(values.raw_clock.tv_nsec as u64)
     }
 }

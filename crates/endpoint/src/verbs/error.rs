@@ -1,4 +1,4 @@
-//! Errors of RDMA adapters.
+//! Errors of RDMA adapters, with causes and remedies.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -39,8 +39,8 @@ pub enum VerbsError {
     },
     /// No port has a GID with the address.
     #[error(
-        "no port of {devices} has a RoCE v2 GID with address {address}{at}; found: {found} (`rdma link` tells \
-         which interface a device has)"
+        "no port of {devices} has a RoCE v2 GID with address {address}{at}; found: {found} (`rdma link` lists \
+         devices and interfaces)"
     )]
     NoGid {
         /// The devices searched.
@@ -71,12 +71,12 @@ pub enum VerbsError {
         port: u8,
     },
     /// The run exceeds a limit of the adapter.
-    #[error("{device} has {most} {what}; the run needs {needed}")]
+    #[error("{device} has {most} {resource}; the run needs {needed}")]
     TooMany {
         /// Name of the device.
         device: String,
         /// The limited resource.
-        what: &'static str,
+        resource: &'static str,
         /// Limit of the adapter.
         most: u64,
         /// Number that the run needs.
@@ -110,9 +110,9 @@ impl VerbsError {
     }
 
     /// Adds the name of the queue pair to a failed call.
-    pub(crate) fn of_pair(self, what: &str) -> Self {
+    pub(crate) fn of_pair(self, name: &str) -> Self {
         match self {
-            Self::Call { call, error, hint } => Self::Call { call: format!("{call} of {what}"), error, hint },
+            Self::Call { call, error, hint } => Self::Call { call: format!("{call} of {name}"), error, hint },
             other => other,
         }
     }

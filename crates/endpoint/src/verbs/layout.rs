@@ -175,9 +175,9 @@ fn structures_and_constants_are_those_of_the_installed_header() {
         return;
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let told = String::from_utf8(Command::new(&binary).output().unwrap().stdout).unwrap();
+    let output = String::from_utf8(Command::new(&binary).output().unwrap().stdout).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    let theirs: Vec<usize> = told.lines().map(|line| line.parse().unwrap()).collect();
+    let theirs: Vec<usize> = output.lines().map(|line| line.parse().unwrap()).collect();
     assert_eq!(theirs.len(), ours.len());
     for ((place, ours), theirs) in ours.iter().zip(theirs) {
         assert_eq!(*ours, theirs, "{place}");

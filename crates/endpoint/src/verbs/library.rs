@@ -1,4 +1,4 @@
-//! `libibverbs.so.1`, loaded at run time.
+//! Loads `libibverbs.so.1` at run time, and declares the functions in use.
 
 use super::VerbsError;
 use super::abi::{
@@ -89,7 +89,7 @@ fn loader_error() -> String {
     // SAFETY: returns a text of the loader, or null.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
-        return format!("{LIBRARY}: no reason is told");
+        return format!("{LIBRARY}: no reason given");
     }
     // SAFETY: the text is null-terminated, and valid until the next call on this thread.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! Memory registered at an RDMA device.
+//! Memory registered at an RDMA device: a read-only buffer, or mapped pages that peers may write.
 
 use super::abi::{ACCESS_LOCAL_WRITE, ACCESS_REMOTE_WRITE, Mr};
 use super::{Device, VerbsError};
@@ -63,8 +63,8 @@ impl Registered {
     /// # Panics
     /// When the range exceeds the memory.
     pub(crate) fn read(&self, from: usize, into: &mut [u8]) {
-        let at = self.place(from, into.len());
-        // SAFETY: `place` has checked that the range is within the mapping. A peer that writes at the same
+        let at = self.pointer(from, into.len());
+        // SAFETY: `pointer` has checked that the range is within the mapping. A peer that writes at the same
         // time, in violation of the protocol, leaves arbitrary bytes, as a device may at any time.
         unsafe { ptr::copy_nonoverlapping(at, into.as_mut_ptr(), into.len()) };
     }
@@ -74,14 +74,14 @@ impl Registered {
     /// # Panics
     /// When the range exceeds the memory.
     pub(crate) fn write(&self, from: usize, bytes: &[u8]) {
-        let at = self.place(from, bytes.len());
+        let at = self.pointer(from, bytes.len());
         // SAFETY: as in `read`.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
     }
 
-    fn place(&self, from: usize, bytes: usize) -> *mut u8 {
-        let Memory::Mapped(mapped) = &self.memory else { panic!("nobody writes to what is shared") };
-        assert!(from <= mapped.bytes && bytes <= mapped.bytes - from, "the bytes are of the mapping");
+    fn pointer(&self, from: usize, bytes: usize) -> *mut u8 {
+        let Memory::Mapped(mapped) = &self.memory else { panic!("shared memory is read-only") };
+        assert!(from <= mapped.bytes && bytes <= mapped.bytes - from, "the range is within the mapping");
         // SAFETY: within the mapping.
         unsafe { mapped.start.add(from) }
     }

@@ -1,4 +1,4 @@
-//! Queue pairs and work requests.
+//! Queue pairs (reliable connections) and RDMA WRITE requests, posted in lists.
 
 use super::abi::{self, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, mask};
 use super::device::none;
@@ -35,7 +35,7 @@ pub(crate) struct Write {
 /// Writes to be posted by one call.
 pub(crate) struct WorkList {
     requests: Vec<SendWr>,
-    pieces: Vec<Sge>,
+    segments: Vec<Sge>,
 }
 
 // SAFETY: its pointers refer to its own elements, and are set again before each use.
@@ -44,12 +44,12 @@ unsafe impl Send for WorkList {}
 impl WorkList {
     /// An empty list for at most `room` writes.
     pub(crate) fn new(room: usize) -> Self {
-        Self { requests: Vec::with_capacity(room), pieces: Vec::with_capacity(room) }
+        Self { requests: Vec::with_capacity(room), segments: Vec::with_capacity(room) }
     }
 
     pub(crate) fn clear(&mut self) {
         self.requests.clear();
-        self.pieces.clear();
+        self.segments.clear();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,7 +62,7 @@ impl WorkList {
 
     pub(crate) fn push(&mut self, write: &Write) {
         let flags = if write.is_signalled { abi::SEND_SIGNALED } else { 0 };
-        self.pieces.push(Sge { addr: write.from.0, length: write.bytes, lkey: write.from.1 });
+        self.segments.push(Sge { addr: write.from.0, length: write.bytes, lkey: write.from.1 });
         self.requests.push(SendWr {
             wr_id: write.id,
             num_sge: i32::from(write.bytes > 0),
@@ -78,11 +78,11 @@ impl WorkList {
     /// The writes of the list, for tests.
     #[cfg(test)]
     pub(crate) fn writes(&self) -> Vec<Write> {
-        let each = self.requests.iter().zip(&self.pieces).map(|(request, piece)| Write {
+        let each = self.requests.iter().zip(&self.segments).map(|(request, segment)| Write {
             id: request.wr_id,
-            from: (piece.addr, piece.lkey),
+            from: (segment.addr, segment.lkey),
             to: (request.remote_addr, request.rkey),
-            bytes: piece.length,
+            bytes: segment.length,
             immediate: (request.opcode == abi::WR_RDMA_WRITE_WITH_IMM)
                 .then_some(u32::from_be(request.imm_data)),
             is_signalled: request.send_flags & abi::SEND_SIGNALED != 0,
@@ -98,14 +98,14 @@ impl WorkList {
     }
 
     fn link(&mut self) -> *mut SendWr {
-        let (first, piece) = (self.requests.as_mut_ptr(), self.pieces.as_mut_ptr());
-        for place in 0..self.requests.len() {
-            let is_last = place + 1 == self.requests.len();
+        let (first, segment) = (self.requests.as_mut_ptr(), self.segments.as_mut_ptr());
+        for index in 0..self.requests.len() {
+            let is_last = index + 1 == self.requests.len();
             // SAFETY: both vectors have an element at this index, and there are no other references to them.
             unsafe {
-                let request = &mut *first.add(place);
-                request.sg_list = piece.add(place);
-                request.next = if is_last { none() } else { first.add(place + 1) };
+                let request = &mut *first.add(index);
+                request.sg_list = segment.add(index);
+                request.next = if is_last { none() } else { first.add(index + 1) };
             }
         }
         first
@@ -164,7 +164,7 @@ impl QueuePair {
     ) -> Result<Self, VerbsError> {
         let device = &completions.device;
         let queue = completions.queue.as_ptr();
-        let mut wanted = QpInitAttr {
+        let mut attributes = QpInitAttr {
             qp_context: none(),
             send_cq: queue,
             recv_cq: queue,
@@ -181,7 +181,7 @@ impl QueuePair {
             sq_sig_all: 0,
         };
         // SAFETY: a protection domain and a queue of one device.
-        let pair = unsafe { (device.library.create_qp)(device.domain.as_ptr(), &raw mut wanted) };
+        let pair = unsafe { (device.library.create_qp)(device.domain.as_ptr(), &raw mut attributes) };
         let pair = NonNull::new(pair).ok_or_else(|| VerbsError::last("ibv_create_qp"))?;
         let pair = Self { completions: Arc::clone(completions), pair };
         let mut change = empty_change(abi::QPS_INIT);
@@ -257,9 +257,9 @@ impl QueuePair {
             let now = left.min(ROOM);
             let mut requests = [RecvWr { wr_id: id, next: none(), sg_list: none(), num_sge: 0 }; ROOM];
             let first = requests.as_mut_ptr();
-            for place in 1..now {
+            for index in 1..now {
                 // SAFETY: both are elements of the array.
-                unsafe { (*first.add(place - 1)).next = first.add(place) };
+                unsafe { (*first.add(index - 1)).next = first.add(index) };
             }
             let mut refused = none();
             // SAFETY: the provider copies requests that are linked with each other and refer to no memory.

@@ -11,7 +11,7 @@ use crate::network::idle_time::FrameCount;
 use crate::network::paths::{Path, Paths};
 use crate::rates::{time_for, work_of_bytes};
 use jobs::Jobs;
-use spec::{JobSpec, RunSpec, SpecError, TransportSpec};
+use spec::{JobSpec, RunSpec, SpecError, TransportSpec, unsupported};
 use std::collections::HashMap;
 use topology::Graph;
 use units::{HostId, Rate, Span};
@@ -47,7 +47,7 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
             continue;
         }
         let outstanding = delays.outstanding(paths, bytes);
-        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
+        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.chunk_with_pair(chunk).1.step).collect();
         steps.dedup();
         steps.into_iter().for_each(|step| loads.add(&path, step, outstanding));
     }
@@ -55,9 +55,6 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
 }
 
 /// [`check`] for rings whose blocks never wait for each other.
-///
-/// # Errors
-/// As for [`check`].
 pub(crate) fn check_rings<'a>(
     spec: &RunSpec,
     paths: &Paths,
@@ -202,22 +199,19 @@ impl<'a> Delays<'a> {
 
     /// Checks that no delay is too long if acknowledgements wait up to `wait` behind others.
     fn check(&self, wait: Span) -> Result<(), SpecError> {
-        let refused = |field: &str, found: String, allowed: &str| {
-            Err(SpecError::Value { field: field.into(), found, allowed: allowed.into() })
-        };
         if let Some(LateRoundTrip { rtt, target, hosts: Hosts { from, to } }) = self.late {
-            let found = format!(
+            let delays = format!(
                 "a target of {target}, and {rtt} from host {from} to host {to} and back with nothing in the way"
             );
             let allowed = "a longer target (flows have no delay to react to)";
-            return refused("transport.rate_control", found, allowed);
+            return Err(unsupported("transport.rate_control", delays, allowed));
         }
         let FirstAcknowledgement { after, hosts: Hosts { from, to } } = self.acknowledged;
         let timeout = Span(self.transport.timeout_ps);
         if timeout > after + wait {
             return Ok(());
         }
-        let found = match timeout > after {
+        let delays = match timeout > after {
             true => format!(
                 "{timeout}, and acknowledgements that may come after {} behind other queue pairs",
                 after + wait
@@ -226,7 +220,8 @@ impl<'a> Delays<'a> {
                 "{timeout}, and {after} until host {to} has acknowledged the first packets of host {from}"
             ),
         };
-        refused("transport.timeout_ps", found, "a longer timeout (flows send nothing again after a timeout)")
+        let allowed = "a longer timeout (flows send nothing again after a timeout)";
+        Err(unsupported("transport.timeout_ps", delays, allowed))
     }
 }
 

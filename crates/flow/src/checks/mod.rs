@@ -1,10 +1,13 @@
-//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays to
-//! which a real sender would react.
+//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays
+//! to which a real sender would react.
 
 pub(crate) mod delays;
 pub(crate) mod pause_cycles;
 
-use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
+use spec::{
+    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError,
+    unsupported,
+};
 
 /// Checks that the model covers every field.
 ///
@@ -42,11 +45,10 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     };
     let scheduled = fabric.switch.scheduled.is_some();
     refuse(is_infiniband, "fabric.link_layer", "infiniband", "ethernet: flows have no credits")?;
-    let found = unknown.unwrap_or_default();
     refuse(
         unknown.is_some(),
         "fabric.load_balancing",
-        found,
+        unknown.unwrap_or_default(),
         "ecmp, weighted, pinned, spray-random, spray-round-robin, adaptive",
     )?;
     refuse(!fabric.switch.markers.is_empty(), "fabric.switch.markers", "colours of frames", "none")?;
@@ -80,8 +82,8 @@ fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
     let has_pools = is_lossy && fabric.switch.buffer.pools.is_some();
     let has_settings = is_lossy && !fabric.switch_settings.is_empty();
     refuse(has_pools, "fabric.switch.buffer.pools", "pools with lossy data", "none, or data with PFC")?;
-    let found = "switches with settings of their own and lossy data";
-    refuse(has_settings, "fabric.switch_settings", found, "none, or data with PFC")
+    let settings = "switches with settings of their own and lossy data";
+    refuse(has_settings, "fabric.switch_settings", settings, "none, or data with PFC")
 }
 
 fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
@@ -96,13 +98,7 @@ fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
     refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
 }
 
-fn refuse(is_refused: bool, field: &str, found: &str, allowed: &str) -> Result<(), SpecError> {
-    match is_refused {
-        true => Err(SpecError::Value {
-            field: field.into(),
-            found: found.into(),
-            allowed: format!("{allowed} (the flow model covers no more)"),
-        }),
-        false => Ok(()),
-    }
+fn refuse(is_refused: bool, field: &str, value: &str, allowed: &str) -> Result<(), SpecError> {
+    let error = || unsupported(field, value, format!("{allowed} (the flow model covers no more)"));
+    if is_refused { Err(error()) } else { Ok(()) }
 }

@@ -3,13 +3,13 @@
 //!
 //! If data are paused instead of lost, such a cycle may block permanently (a deadlock) once its buffers are
 //! full. Flows have no pauses and would continue, so a spec with such a cycle is rejected. Paths of the
-//! built-in topologies go up and then down and form no cycle; custom topologies are searched, in time linear in
-//! the links and queue pairs.
+//! built-in topologies go up and then down and form no cycle; custom topologies are searched, in time linear
+//! in the links and queue pairs.
 
 use crate::network::Network;
 use crate::network::paths::Paths;
 use jobs::Jobs;
-use spec::{RunSpec, SpecError, TopologySpec};
+use spec::{RunSpec, SpecError, TopologySpec, unsupported};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks that there is no cycle.
@@ -41,13 +41,10 @@ pub(crate) fn are_possible(spec: &RunSpec) -> bool {
 
 fn refusal(network: &Network, cycle: &[u32]) -> SpecError {
     let names: Vec<String> = cycle.iter().map(|&link| network.name_of(link)).collect();
-    SpecError::Value {
-        field: "fabric.switch.pfc".into(),
-        found: format!("pauses that may wait for each other in a circle, {}", names.join(", ")),
-        allowed:
-            "paths without such a circle, or data that are not paused (the flow model covers no deadlock)"
-                .into(),
-    }
+    let allowed =
+        "paths without such a circle, or data that are not paused (the flow model covers no deadlock)";
+    let cycle = format!("pauses that may wait for each other in a circle, {}", names.join(", "));
+    unsupported("fabric.switch.pfc", cycle, allowed)
 }
 
 /// A link of the present walk, with its successors that are not visited yet.

@@ -134,8 +134,8 @@ impl Network {
             let node = NodeId(attachment.host.0);
             let end = self.graph.node(node).ports[usize::from(attachment.host_port)];
             let link = self.graph.link(end.link);
-            let one_way = self.latency(node, attachment.host_port) + link.delay + self.nic_latency;
-            bytes_sent_in(link.rate.bps() << RATE_BITS, one_way + one_way)
+            let delay = self.latency(node, attachment.host_port) + link.delay + self.nic_latency;
+            bytes_sent_in(link.rate.bps() << RATE_BITS, delay + delay)
         });
         flights.min().unwrap_or(0)
     }

@@ -5,7 +5,7 @@ use crate::network::{Leg, Network};
 use crate::rates::{RATE_BITS, time_for, work_of_bytes};
 use ::paths::PathHash;
 use jobs::{Jobs, QueuePair};
-use spec::{LossRecovery, RateControlSpec, RunSpec, SpecError, TransportSpec};
+use spec::{LossRecovery, RateControlSpec, RunSpec, SpecError, TransportSpec, unsupported};
 use std::cell::Cell;
 use std::collections::HashMap;
 use units::{AttachmentId, Span};
@@ -136,11 +136,9 @@ impl Paths {
         for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
             let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
             if !self.network.is_reachable([from, to]) {
-                return Err(SpecError::Value {
-                    field: format!("jobs[{}].hosts", pair.job),
-                    found: format!("host {} cannot reach host {}", pair.src_host, pair.dst_host),
-                    allowed: "hosts that are joined by switches".into(),
-                });
+                let hosts = format!("host {} cannot reach host {}", pair.src_host, pair.dst_host);
+                let field = format!("jobs[{}].hosts", pair.job);
+                return Err(unsupported(field, hosts, "hosts that are joined by switches"));
             }
         }
         Ok(())
@@ -156,7 +154,7 @@ impl Paths {
     /// Replaces `path` with the path of a chunk, without that of the acknowledgements: see
     /// [`Self::find_ack_legs`].
     pub(crate) fn find(&self, jobs: &Jobs, chunk: u32, path: &mut Path) {
-        let (chunk, _, pair) = jobs.place(chunk);
+        let (chunk, _, pair) = jobs.chunk_with_pair(chunk);
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         let WireBytes { wire_bytes, ack_weight, .. } = self.wire_bytes_of(chunk.bytes);
         (path.source, path.destination) = (from, to);
@@ -183,7 +181,7 @@ impl Paths {
 
     /// The link on which a chunk leaves its host, and the bytes for which it occupies it.
     pub(crate) fn host_link_and_bytes(&self, jobs: &Jobs, chunk: u32) -> (u32, u64) {
-        let (chunk, _, pair) = jobs.place(chunk);
+        let (chunk, _, pair) = jobs.chunk_with_pair(chunk);
         let (from, _) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         (self.network.link_from_host(from), self.wire_bytes_of(chunk.bytes).wire_bytes)
     }

@@ -22,7 +22,7 @@ pub(crate) struct ChunkTimes {
 /// The row of a complete chunk. Values that a model without packets does not have are zero here; the backend
 /// declares these columns, and stores them as not measured.
 pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], times: &ChunkTimes) -> ChunkRow {
-    let (chunk, transfer, pair) = jobs.place(number);
+    let (chunk, transfer, pair) = jobs.chunk_with_pair(number);
     ChunkRow {
         job: chunk.job,
         transfer: chunk.transfer.0,

@@ -1,7 +1,7 @@
 //! Rows of chunks passed to the observer: all rows, a sample of them, or only counts.
 
 use crate::output::progress::Progress;
-use jobs::{Chosen, Observer, Stopped, Tally};
+use jobs::{Observer, RowSelection, Stopped, Tally};
 use record::{Batch, ChunkRow};
 use spec::{RunSpec, SpecError};
 
@@ -13,7 +13,7 @@ const TIMES_MAX: usize = 1 << 20;
 
 /// Recorder of chunks.
 pub(crate) struct Recorder {
-    chosen: Chosen,
+    chosen: RowSelection,
     /// Counts all chunks, if not all have a row.
     tally: Option<Tally>,
     rows: Vec<ChunkRow>,
@@ -22,8 +22,8 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// For a run with `chunks` chunks in all its rounds.
     pub(crate) fn new(spec: &RunSpec, chunks: u64) -> Result<Self, SpecError> {
-        let chosen = Chosen::new(spec, || Ok(chunks))?;
-        let tally = (!matches!(chosen, Chosen::All)).then(|| Tally::rounding(&spec.jobs, TIMES_MAX));
+        let chosen = RowSelection::new(spec, || Ok(chunks))?;
+        let tally = (!matches!(chosen, RowSelection::All)).then(|| Tally::rounding(&spec.jobs, TIMES_MAX));
         Ok(Self { chosen, tally, rows: Vec::new() })
     }
 
@@ -49,6 +49,6 @@ impl Recorder {
     /// Passes the remaining rows and the counts to the observer.
     pub(crate) fn finish(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
         observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
-        self.tally.take().map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))
+        self.tally.take().map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))
     }
 }

@@ -1,15 +1,15 @@
-//! Rings computed without events.
+//! Times of ring collectives, computed in closed form without events.
 //!
-//! If blocks move around a ring and no link is ever full, each block moves as if it were alone: rank r + 1
+//! If blocks move around a ring and no link is ever full, each block moves as in an idle fabric: rank r + 1
 //! posts it when rank r has delivered it. The time of a transfer is then one number per rank, and the time of
 //! a block at any rank a sum of them. Rings of 131,072 ranks have 34 thousand million transfers, but few
-//! different hops, which repeat from leaf to leaf and from pod to pod: blocks whose first ranks are one
-//! period apart have the same times.
+//! different hops, which repeat from leaf to leaf and from pod to pod: blocks whose first ranks differ by one
+//! period have the same times.
 //!
 //! The result equals that of the events, to the picosecond. It is therefore valid only
 //!
 //! - for senders that react, which acknowledgements do not slow down, or for a rate control with more chunks
-//!   than events can number: apart from acknowledgements, a reaction to events that never happen makes no
+//!   than events can number: except for acknowledgements, a reaction to events that never happen makes no
 //!   difference;
 //! - if each link has room for all flows that may use it at the same time, whichever next hops hashes select;
 //! - if all these next hops are equal, so that a hop takes the same time on each;
@@ -73,7 +73,7 @@ struct Ring {
     /// Distinct kinds of hops, and the kind of each rank's hop, for each size.
     kinds: Vec<RingHop>,
     kinds_by_rank: Vec<Vec<u32>>,
-    /// Blocks whose first ranks are this far apart have the same times.
+    /// Blocks whose first ranks differ by this number have the same times.
     period: u32,
     /// Time that a rank works before it posts.
     wait: Span,
@@ -123,7 +123,7 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
     match workload::check_schedule(&job.collective, &job.algorithm, &shape) {
         Ok(pattern) => pattern.relay(&shape),
         Err(WorkloadError::TooManyTransfers { .. }) => {
-            workload::find(&job.collective, &job.algorithm).ok()?.relay(&shape)
+            workload::find(&job.collective, &job.algorithm).ok()?.pattern.relay(&shape)
         }
         Err(_) => None,
     }

@@ -87,7 +87,7 @@ impl Rings {
         for (number, (job, ring)) in (0..).zip(spec.jobs.iter().zip(&self.rings)) {
             let mut steps = Steps::new(ring, ring.start(job));
             for step in 0..ring.relay.steps {
-                let row = steps.next(ring, (number, step));
+                let row = steps.next(ring, number, step);
                 reporter.delivered(row.payload_bytes);
                 reporter.step(steps.end, observer)?;
                 tally.add_step(row);
@@ -96,7 +96,7 @@ impl Rings {
             end_times.push(steps.end);
         }
         reporter.end(end_times.iter().copied().max().unwrap_or_default(), observer)?;
-        tally.hand_out(|batch| observer.batch(batch))?;
+        tally.emit(|batch| observer.batch(batch))?;
         Ok(self.summary(spec, &end_times))
     }
 
@@ -232,7 +232,7 @@ impl Steps {
     }
 
     /// Computes the row of the next step, and the posts of the one after.
-    fn next(&mut self, ring: &Ring, (job, step): (u32, u32)) -> ChunkStepRow {
+    fn next(&mut self, ring: &Ring, job: u32, step: u32) -> ChunkStepRow {
         let period = self.posted.len();
         let (mut start, mut delivered, mut completed, mut frames) = (u64::MAX, 0, 0, [0; 2]);
         let offset = step as usize % period;

@@ -18,7 +18,7 @@ use crate::sharing::sender_port::NewFlow;
 use events::{Event, Events};
 use job_state::JobState;
 use jobs::{Jobs, Observer, QueuePair, RunError};
-use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
+use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span, TransferId};
 use windows::{Connection, NextAction};
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
     fn post(&mut self, transfer: u32, job: u32, now: Instant) {
         let first = self.jobs.first_chunk(job as usize) + transfer * self.jobs.parts;
         for chunk in first..first + self.jobs.parts {
-            let (_, _, pair) = self.jobs.place(chunk);
+            let (_, _, pair) = self.jobs.chunk_with_pair(chunk);
             let slot = self.activate(chunk, now);
             if pair.is_local() {
                 self.copy(slot, &pair, now);
@@ -414,10 +414,9 @@ impl<'a> Run<'a> {
     }
 
     fn summary(&self) -> FlowSummary {
-        let result = |(job, state): (&JobSpec, &JobState)| {
-            JobResult::new(job, state.chunks, state.complete, state.end)
-        };
-        let jobs: Vec<JobResult> = self.spec.jobs.iter().zip(&self.states).map(result).collect();
+        let each = self.spec.jobs.iter().zip(&self.states);
+        let jobs: Vec<JobResult> =
+            each.map(|(job, state)| JobResult::new(job, state.chunks, state.complete, state.end)).collect();
         let is_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
         FlowSummary {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },

@@ -2,9 +2,9 @@
 //!
 //! A burst is the part of a chunk that the window has room for. It is acknowledged as a whole, with its last
 //! packet. A chunk that is longer than the window is one burst whose packets wait for each other (see
-//! [`crate::network::idle_time::Frames::windowed`]), and the next burst is sent at the rate of the window. A chunk that
-//! fits into the window starts as soon as none of its packets has to wait: acknowledgements of the burst
-//! before it arrive one by one, at the rate of the slowest link.
+//! [`crate::network::idle_time::Frames::windowed`]), and the next burst is sent at the rate of the window. A
+//! chunk that fits into the window starts as soon as none of its packets has to wait: acknowledgements of the
+//! burst before it arrive one by one, at the rate of the slowest link.
 
 use std::collections::VecDeque;
 use units::{Instant, Span};

@@ -22,40 +22,40 @@ impl BitmapSet {
     }
 
     pub(crate) fn insert(&mut self, number: u32) {
-        let mut place = number as usize;
+        let mut index = number as usize;
         for level in &mut self.levels {
-            let word = &mut level[place / WORD_BITS];
+            let word = &mut level[index / WORD_BITS];
             let was_empty = *word == 0;
-            *word |= 1 << (place % WORD_BITS);
+            *word |= 1 << (index % WORD_BITS);
             if !was_empty {
                 return;
             }
-            place /= WORD_BITS;
+            index /= WORD_BITS;
         }
     }
 
     /// Removes the least.
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        let mut place = 0;
+        let mut index = 0;
         for level in self.levels.iter().rev() {
-            let word = level[place];
+            let word = level[index];
             if word == 0 {
                 return None;
             }
-            place = place * WORD_BITS + word.trailing_zeros() as usize;
+            index = index * WORD_BITS + word.trailing_zeros() as usize;
         }
-        self.remove(place);
-        Some(place as u32)
+        self.remove(index);
+        Some(index as u32)
     }
 
-    fn remove(&mut self, mut place: usize) {
+    fn remove(&mut self, mut index: usize) {
         for level in &mut self.levels {
-            let word = &mut level[place / WORD_BITS];
-            *word &= !(1 << (place % WORD_BITS));
+            let word = &mut level[index / WORD_BITS];
+            *word &= !(1 << (index % WORD_BITS));
             if *word != 0 {
                 return;
             }
-            place /= WORD_BITS;
+            index /= WORD_BITS;
         }
     }
 }

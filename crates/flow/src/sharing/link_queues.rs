@@ -35,7 +35,8 @@ const RECOMPUTATIONS_MAX: u8 = 4;
 /// acknowledgements. Their actual rate is the fraction that the link passes on.
 type TransitRates = [u64; 2];
 
-/// A directed link with its queue. Fields in the order of cache lines: those that every change needs, those that it may need, then the rest.
+/// A directed link with its queue. Fields in the order of cache lines: those that every change needs, those
+/// that it may need, then the rest.
 #[repr(C, align(64))]
 struct Link {
     /// [2^-16 bit/s x ps], at `since`.
@@ -215,7 +216,8 @@ impl LinkQueues {
         }
     }
 
-    /// Loads the state of the links and transits of a path together, since it is not in the processor's caches.
+    /// Loads the state of the links and transits of a path together, since it is not in the processor's
+    /// caches.
     #[inline]
     pub(crate) fn prefetch(&self, legs: &[Leg]) {
         let links = legs.iter().map(|leg| &self.links[leg.link as usize]);

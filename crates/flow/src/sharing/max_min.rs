@@ -1,4 +1,4 @@
-//! Flows on links, and their max-min fair rates.
+//! Max-min fair rates of flows on links, recomputed incrementally by progressive filling.
 //!
 //! Rates are integers of 2^-16 bit/s, rounded down, so no link exceeds its capacity. Only the rates that a
 //! change affects are recomputed: links that all their flows together cannot fill connect nothing, and the

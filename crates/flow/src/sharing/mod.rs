@@ -19,7 +19,7 @@ use jobs::Jobs;
 use link_queues::Overflow;
 use queued_flows::{FlowProgress, QueuedFlows};
 use sender_port::NewFlow;
-use spec::{RunSpec, SpecError};
+use spec::{RunSpec, SpecError, unsupported};
 use std::collections::HashMap;
 use units::Instant;
 
@@ -136,11 +136,9 @@ impl Sharing {
         let Self::Queued(queued) = self else { return Ok(()) };
         let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
         let name = paths.network.name_of(link);
-        Err(SpecError::Value {
-            field: "fabric.switch.pfc".into(),
-            found: format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}"),
-            allowed: "a fabric that loses nothing (the flow model covers no losses)".into(),
-        })
+        let loss = format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}");
+        let allowed = "a fabric that loses nothing (the flow model covers no losses)";
+        Err(unsupported("fabric.switch.pfc", loss, allowed))
     }
 
     /// Number of recomputations of rates.

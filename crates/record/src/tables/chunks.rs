@@ -1,4 +1,5 @@
-//! What became of the data of jobs.
+//! Tables of data chunks: `chunks`, `chunk_steps` (sums by step), `chunk_times` (distribution of completion
+//! times), `reordering`.
 
 use crate::declare::table;
 
@@ -35,7 +36,7 @@ table! {
         transfer: u32;
         /// Part of the transfer, from 0, where a chunk is split over several queue pairs.
         part: u32;
-        /// Round of the job, from 0; those to warm up come first.
+        /// Round of the job, from 0; the warm-up rounds are the first.
         round: u32;
         /// Queue pair of the run.
         qp: u32;
@@ -66,8 +67,7 @@ table! {
         /// have happened.
         delivered_ps: Option<u64> ["ps"];
         /// Last byte acknowledged at the sender, never before `delivered_ps` in a simulation. Of real hosts it
-        /// may be: clocks are known with an error, and adapters (driver `verbs`) acknowledge before the host
-        /// has looked.
+        /// may be: clocks have an error, and adapters (driver `verbs`) acknowledge before the host polls.
         completed_ps: Option<u64> ["ps"];
         /// Flow completion time: `completed_ps` - `start_ps`.
         fct_ps: Option<u64> ["ps"] = |row| Some(row.completed_ps? - row.start_ps?);
@@ -81,7 +81,7 @@ table! {
         /// Their bytes.
         tx_bytes: u64 ["bytes"];
         /// Data frames of it that arrived, duplicates and those beyond a gap included, until it was
-        /// delivered; what came later is in `late` of its job.
+        /// delivered; later frames are in `late` of its job.
         rx_frames: u64 ["frames"];
         /// Their bytes.
         rx_bytes: u64 ["bytes"];
@@ -93,7 +93,7 @@ table! {
         naks: u64 ["frames"];
         /// Timeouts of the sender; of a storage operation, of either end, until it ended at its client.
         timeouts: u64;
-        /// Data frames that arrived ahead of their turn.
+        /// Data frames that arrived before an earlier one.
         out_of_order: u64 ["frames"];
         /// Least latency of an accepted data frame, first bit on the first link to last bit off the last
         /// link.
@@ -111,8 +111,8 @@ table! {
         /// Congestion notification packets sent by the receiver; of a storage operation, those sent for its
         /// data.
         cnp_tx: u64 ["frames"];
-        /// Congestion notification packets received by the sender; of a storage operation, all that came to
-        /// the sender of its data while it was under way.
+        /// Congestion notification packets received by the sender; of a storage operation, all that the sender
+        /// of its data received during the operation.
         cnp_rx: u64 ["frames"];
     }
 }
@@ -136,27 +136,28 @@ impl ChunkRow {
 
 table! {
     /// Table `chunk_steps`: of a run with `observe.chunks` other than `all`, one row for each step of each
-    /// round of a job, over all its chunks. What is counted is what `chunks` has of one.
+    /// round of a job, over all its chunks, with the counts of `chunks`.
+    #[derive(Default)]
     "chunk_steps": ChunkStepRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
-        /// Round of the job, from 0; those to warm up come first.
+        /// Round of the job, from 0; the warm-up rounds are the first.
         round: u32;
         /// Step of the algorithm, from 0; of storage 1 for operations that read.
         step: u32;
-        /// How many, times the queue pairs that each is split over.
+        /// Number of chunks, times the queue pairs that each is split over.
         chunks: u64;
-        /// Those that completed.
+        /// Chunks that completed.
         complete: u64;
-        /// Those whose queue pair ran out of retries.
+        /// Chunks whose queue pair ran out of retries.
         failed: u64;
         /// Payload.
         payload_bytes: u64 ["bytes"];
         /// The first time that a byte was offered to a NIC; null if none was.
         start_ps: Option<u64> ["ps"];
-        /// When the last chunk that was delivered was; null if none was.
+        /// Delivery of the last chunk; null if none was delivered.
         delivered_ps: Option<u64> ["ps"];
-        /// When the last that completed did; null if none did.
+        /// Completion of the last chunk; null if none completed.
         completed_ps: Option<u64> ["ps"];
         /// Data frames sent, resent ones included.
         tx_frames: u64 ["frames"];
@@ -172,15 +173,15 @@ table! {
         naks: u64 ["frames"];
         /// Timeouts of senders.
         timeouts: u64;
-        /// Data frames that arrived ahead of their turn.
+        /// Data frames that arrived before an earlier one.
         out_of_order: u64 ["frames"];
         /// Least latency of an accepted data frame.
         latency_min_ps: Option<u64> ["ps"];
         /// Mean over the chunks of their mean latency, each as often as it has `rx_frames`; a 64-bit float.
         latency_mean_ps: Option<f64> ["ps"] = |row| row.latency_mean_ps();
-        /// Sum that it is the mean of [2^-20 ps].
+        /// Sum from which that mean is computed [2^-20 ps].
         latency_sum_2e20: u128 as ();
-        /// `rx_frames` of the chunks that have a latency: what that is a mean over.
+        /// `rx_frames` of the chunks that have a latency, the weight of the mean.
         latency_frames: u64 ["frames"];
         /// Largest latency of an accepted data frame.
         latency_max_ps: Option<u64> ["ps"];
@@ -194,36 +195,10 @@ table! {
 }
 
 impl ChunkStepRow {
-    /// A step of which no chunk has been counted.
+    /// A step without chunks.
     #[must_use]
-    pub const fn of_step(job: u32, round: u32, step: u32) -> Self {
-        Self {
-            job,
-            round,
-            step,
-            chunks: 0,
-            complete: 0,
-            failed: 0,
-            payload_bytes: 0,
-            start_ps: None,
-            delivered_ps: None,
-            completed_ps: None,
-            tx_frames: 0,
-            tx_bytes: 0,
-            rx_frames: 0,
-            rx_bytes: 0,
-            retransmits: 0,
-            naks: 0,
-            timeouts: 0,
-            out_of_order: 0,
-            latency_min_ps: None,
-            latency_sum_2e20: 0,
-            latency_frames: 0,
-            latency_max_ps: None,
-            ecn_ce_rx: 0,
-            cnp_tx: 0,
-            cnp_rx: 0,
-        }
+    pub fn of_step(job: u32, round: u32, step: u32) -> Self {
+        Self { job, round, step, ..Self::default() }
     }
 
     /// Mean latency [ps].
@@ -236,15 +211,15 @@ impl ChunkStepRow {
 }
 
 table! {
-    /// Table `chunk_times`: of a run with `observe.chunks` other than `all`, how many chunks took how long.
-    /// Chunks that are alike in all other columns share a row, so that percentiles are exact. With backend
-    /// `flow`, where a run has more than 1,048,576 rows, times are rounded, to as few picoseconds as will do.
+    /// Table `chunk_times`: of a run with `observe.chunks` other than `all`, the number of chunks by
+    /// completion time. Chunks that are equal in all other columns share a row, so that percentiles are exact. With backend
+    /// `flow`, where a run has more than 1,048,576 rows, times are rounded to as few picoseconds as possible.
     "chunk_times": ChunkTimeRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
-        /// Round of the job, from 0; those to warm up come first.
+        /// Round of the job, from 0; the warm-up rounds are the first.
         round: u32;
-        /// How they ended, as in `chunks`.
+        /// Status of each, as in `chunks`.
         status: ChunkStatus as &str = |row| row.status.name();
         /// Payload of each.
         payload_bytes: u64 ["bytes"];
@@ -258,7 +233,7 @@ table! {
         /// Of storage, whether each completed in the measured time; of open-loop traffic, whether it was
         /// delivered while traffic was offered; 1 of other jobs.
         is_ended_in_time: bool;
-        /// How many there are.
+        /// Number of chunks.
         chunks: u64;
     }
 }
@@ -274,7 +249,7 @@ table! {
         distance_min: u32 ["frames"];
         /// Largest: 2^(k+1) - 1; in the last row not beyond the largest that occurred.
         distance_max: u32 ["frames"];
-        /// How many came so late.
+        /// Number of frames at this distance.
         frames: u64 ["frames"];
     }
 }

@@ -1,4 +1,4 @@
-//! What became of TCP traffic.
+//! Table `connections`: TCP connections, their payload, retransmissions and round-trip times.
 
 use crate::declare::table;
 
@@ -19,21 +19,21 @@ table! {
         src_host: u32;
         /// Host of the receiving rank.
         dst_host: u32;
-        /// When the application first wrote; null if it never did.
+        /// First write of the application; null without one.
         start_ps: Option<u64> ["ps"];
-        /// When everything was acknowledged, or when the run cut it off.
+        /// Time at which everything was acknowledged, or the end of the run.
         end_ps: u64 ["ps"];
         /// 1 if everything was acknowledged.
         is_complete: bool;
-        /// Payload that the application wanted to send until the end; null if it always has more.
+        /// Payload that the application offered until the end; null if it always has more.
         offered_bytes: Option<u64> ["bytes"];
         /// Payload delivered in order.
         delivered_bytes: u64 ["bytes"];
         /// Payload acknowledged.
         acked_bytes: u64 ["bytes"];
-        /// Segments sent, again or for the first time.
+        /// Segments sent, retransmissions included.
         segments: u64;
-        /// Segments sent again.
+        /// Segments retransmitted.
         retransmits: u64;
         /// Retransmission timeouts.
         timeouts: u64;

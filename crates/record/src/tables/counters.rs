@@ -1,4 +1,4 @@
-//! What the devices and the endpoint of a real host counted.
+//! Table `counters`: counters of the devices, the kernel and the endpoint of real hosts.
 
 use crate::declare::table;
 
@@ -7,23 +7,23 @@ table! {
     "counters": CounterRow {
         /// Name of the host; of a lab's link the node that sends.
         host: String;
-        /// What counted: an interface, an RDMA device with its port as in `mlx5_0/1`, `kernel`, a link of a
+        /// Device or program that counts: an interface, an RDMA device with its port as in `mlx5_0/1`, `kernel`, a link of a
         /// lab, or the driver of the endpoint.
         device: String;
-        /// Where it was read: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool
-        /// -S`), `nstat` (what the kernel counts of UDP and TCP), `softnet` (its backlogs), `rdma`
+        /// Source of the reading: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool
+        /// -S`), `nstat` (UDP and TCP statistics of the kernel), `softnet` (its backlogs), `rdma`
         /// (`ports/*/counters` of an RDMA device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a
         /// lab) or `endpoint` (the program that sends and receives).
         source: String;
-        /// Name that its driver gives it.
+        /// Name by its driver.
         vendor_name: String;
-        /// Neutral name: vendors mean alike, which is not that they count alike; null where none is known.
+        /// Neutral name, equal for counters of equal meaning; vendors may count differently. Null without one.
         name: Option<String> as Option<&str> = |row| row.name.as_deref();
-        /// Unit of both values, such as `packets`, `bytes` or `events`; null where it is not known.
+        /// Unit of both values, such as `packets`, `bytes` or `events`; null if unknown.
         unit: Option<String> as Option<&str> = |row| row.unit.as_deref();
-        /// What its vendor counts; null where it is not known.
+        /// Definition by its vendor; null if unknown.
         meaning: Option<String> as Option<&str> = |row| row.meaning.as_deref();
-        /// Value before the run; what an endpoint counts begins with 0.
+        /// Value before the run; 0 for counters of an endpoint.
         before: u64;
         /// Value after it.
         after: u64;

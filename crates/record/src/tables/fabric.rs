@@ -1,4 +1,4 @@
-//! What ports and links of the fabric carried.
+//! Tables of the fabric: counters of ports, of their priorities and of links; paths of queue pairs.
 
 use crate::declare::table;
 
@@ -21,7 +21,7 @@ table! {
         rx_frames: u64 ["frames"];
         /// Their bytes.
         rx_bytes: u64 ["bytes"];
-        /// Frames that found the buffer full bound for this egress port.
+        /// Frames bound for this egress port that were dropped because the buffer was full.
         dropped_frames: u64 ["frames"];
         /// Their bytes.
         dropped_bytes: u64 ["bytes"];
@@ -43,8 +43,8 @@ table! {
         dropped_watchdog_frames: u64 ["frames"];
         /// Their bytes.
         dropped_watchdog_bytes: u64 ["bytes"];
-        /// Frames sent by this port on its link while that was down; and those that came in by this port when
-        /// no way to their destination was left. Pause frames are not counted.
+        /// Frames sent by this port while its link was down, and frames received by this port that had no path
+        /// to their destination left. Pause frames are not counted.
         lost_link_down_frames: u64 ["frames"];
         /// Their bytes.
         lost_link_down_bytes: u64 ["bytes"];
@@ -82,18 +82,17 @@ table! {
         egress_qps: u32;
         /// Credits that the scheduler of this port of a scheduled leaf granted.
         credits_granted: u64;
-        /// What they were for: frames on the link of the host, with preamble and gap.
+        /// Bytes granted: frames on the link of the host, with preamble and gap.
         credit_granted_bytes: u64 ["bytes"];
-        /// The deepest that a virtual output queue for this port of a scheduled leaf has been, at any leaf.
+        /// Maximum of a virtual output queue for this port of a scheduled leaf, over all leaves.
         voq_max_bytes: u64 ["bytes"];
-        /// Packets at this scheduled leaf at once of which some cells were there and others not; the same for
-        /// each of its fabric ports.
+        /// Maximum of packets in reassembly at this scheduled leaf; the same for each of its fabric ports.
         reassembly_max_bytes: u64 ["bytes"];
     }
 }
 
 table! {
-    /// Table `priorities`: what a port counted of a priority that was paused, had no credit, asked for a
+    /// Table `priorities`: counters of each priority of a port that was paused, had no credit, requested a
     /// pause or lost frames.
     "priorities": PriorityRow {
         /// Name of the node.
@@ -115,7 +114,7 @@ table! {
         /// Time for which the egress was free, had something to send on this lane and no credit for it; null
         /// on Ethernet.
         credit_wait_ps: Option<u64> ["ps"];
-        /// Frames that found the buffer full bound for this egress port.
+        /// Frames bound for this egress port that were dropped because the buffer was full.
         dropped_frames: u64 ["frames"];
         /// Lossless frames beyond the headroom of their ingress port, bound for this egress port.
         dropped_headroom_frames: u64 ["frames"];
@@ -141,7 +140,7 @@ table! {
         tier: u32;
         /// Line rate, without the changes of `fabric.failures`.
         rate_bps: u64 ["bit/s"];
-        /// Frames carried.
+        /// Frames sent.
         frames: u64 ["frames"];
         /// Their bytes.
         bytes: u64 ["bytes"];
@@ -151,8 +150,8 @@ table! {
 }
 
 table! {
-    /// Table `paths`: one row for each link between switches on the path of a queue pair's data, where each
-    /// queue pair keeps to one path.
+    /// Table `paths`: one row for each link between switches on the path of a queue pair's data, if every
+    /// queue pair has a single path.
     "paths": PathRow {
         /// Queue pair of the run.
         qp: u32;

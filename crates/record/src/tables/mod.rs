@@ -18,7 +18,7 @@ tables! {
     Chunks(ChunkRow),
     /// Sums over the chunks of each step, at the end; none where each chunk has a row.
     ChunkSteps(ChunkStepRow),
-    /// How long chunks took, at the end; none where each chunk has a row.
+    /// Distribution of completion times, at the end; none where each chunk has a row.
     ChunkTimes(ChunkTimeRow),
     /// Every port; several batches at the end.
     Ports(PortRow),
@@ -28,7 +28,7 @@ tables! {
     Links(LinkRow),
     /// The links that queue pairs take, at the end.
     Paths(PathRow),
-    /// Distances of frames that came out of order, at the end.
+    /// Distances of frames that arrived out of order, at the end.
     Reordering(ReorderingRow),
     /// Sampled values, series by series; several batches at the end.
     Series(SeriesRow),

@@ -1,4 +1,4 @@
-//! What was seen in the course of time.
+//! Tables over time: sampled values (`series`) and rare events (`events`).
 
 use crate::declare::table;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ table! {
         qp: Option<u32>;
         /// Name of the job, of `delivered_bytes`.
         job: Option<u32> as Option<&str> = |row, names| row.job.map(|job| names.job(job));
-        /// When.
+        /// Time of the sample.
         time_ps: u64 ["ps"];
         /// The value.
         value: u64 ["bytes, ps, bit/s, frames"];
@@ -37,17 +37,17 @@ table! {
 }
 
 table! {
-    /// Table `events`: rare things worth a line.
+    /// Table `events`: rare events, such as failures, deadlocks and PFC storms.
     "events": EventRow {
-        /// When.
+        /// Time of the event.
         time_ps: u64 ["ps"];
         /// `qp_failed`: a queue pair used up its retries; `stalled`: a port that was paused when the run was
-        /// ended; `pfc_deadlock`, or `credit_deadlock` on InfiniBand: one for each queue of a circle, in the
+        /// ended; `pfc_deadlock`, or `credit_deadlock` on InfiniBand: one for each queue of a cycle, in the
         /// order in which they wait for each other; `pfc_storm`, `pfc_restored`: the PFC watchdog;
         /// `ecn_raised`, `ecn_lowered`: dynamic ECN moved the thresholds of a queue, the first 16 changes of
         /// each port; `link_down`, `link_up`, `link_rate`, `bit_errors`, `frame_loss`, `nic_throughput`,
-        /// `switch_down`, `switch_up`: what the plan has fail or repaired; `routes_converged`: every switch
-        /// has taken on the routes that follow from it.
+        /// `switch_down`, `switch_up`: failures and repairs of the plan; `routes_converged`: every switch
+        /// has adopted the resulting routes.
         kind: &'static str;
         /// Name of the node.
         node: String;

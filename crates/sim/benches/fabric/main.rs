@@ -13,10 +13,10 @@
 //! | `--runs N` | takes the fastest of N runs, 3 without it |
 //! | `--times N` | moves N times the data |
 //! | `--exact` | takes the exact path in every window |
-//! | `--fast-forward` | looks for what repeats and skips it, as runs of users do; without it every packet is simulated |
+//! | `--fast-forward` | skips repetitions, as runs of users do; without it every packet is simulated |
 //! | `--instructions` | counts instructions with valgrind, some fifty times slower |
 //! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
-#![allow(clippy::print_stdout, clippy::float_arithmetic, reason = "a benchmark prints what it measures")]
+#![allow(clippy::print_stdout, clippy::float_arithmetic, reason = "a benchmark prints its measurements")]
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -183,6 +183,6 @@ fn print_row(workload: &Workload, threads: usize, figures: &Figures, alone_s: Op
         dash_if_zero(instructions / hops),
         100.0 * exact_windows / (fast_windows + exact_windows),
         alone_s.map_or("-".to_owned(), |alone| format!("{:.2}", alone / wall_s)),
-        workload.what,
+        workload.description,
     );
 }

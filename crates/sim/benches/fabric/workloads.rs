@@ -1,4 +1,4 @@
-//! The workloads, and what each should reach.
+//! Workloads of the benchmark, each with the packet-hops per second to reach.
 
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
 use spec::{FatTree, LeafSpine, LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};
@@ -6,7 +6,7 @@ use spec::{FatTree, LeafSpine, LoadBalancing, LossRecovery, QpMode, ReleaseSpec,
 /// A run to time.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    pub(crate) what: &'static str,
+    pub(crate) description: &'static str,
     /// Million packet-hops per second it should reach on one core; none if it is only compared with others.
     pub(crate) target: Option<f64>,
     /// It is also timed on two threads.
@@ -28,105 +28,105 @@ impl Workload {
 pub(crate) const WORKLOADS: [Workload; 15] = [
     Workload {
         name: "B1",
-        what: "8 hosts, two tiers, all-to-all of 16 MB per pair",
+        description: "8 hosts, two tiers, all-to-all of 16 MB per pair",
         target: Some(30.0),
         is_parallel: false,
         spec: || collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * (16 << 20)),
     },
     Workload {
         name: "B2",
-        what: "128 hosts, permutation of 16 MB, ECMP, PFC + DCQCN",
+        description: "128 hosts, permutation of 16 MB, ECMP, PFC + DCQCN",
         target: Some(22.0),
         is_parallel: false,
         spec: || controlled(collective(clos(8, 16, 16), 128, "permutation", "parallel", 16 << 20)),
     },
     Workload {
         name: "B3",
-        what: "1,024 hosts, permutation of 4 MB, spray",
+        description: "1,024 hosts, permutation of 4 MB, spray",
         target: Some(25.0),
         is_parallel: true,
         spec: || sprayed(collective(clos(32, 32, 32), 1024, "permutation", "parallel", 4 << 20)),
     },
     Workload {
         name: "B4",
-        what: "432 ranks, all-to-all of 16 KB per pair",
+        description: "432 ranks, all-to-all of 16 KB per pair",
         target: Some(20.0),
         is_parallel: false,
         spec: || collective(clos(24, 18, 18), 432, "all-to-all", "parallel", 432 * (16 << 10)),
     },
     Workload {
         name: "B5",
-        what: "127:1 incast of 1 MB, lossless, PFC active throughout",
+        description: "127:1 incast of 1 MB, lossless, PFC active throughout",
         target: Some(10.0),
         is_parallel: false,
         spec: || lossless_incast(128),
     },
     Workload {
         name: "B6",
-        what: "2,000 GPUs, 4 jobs of 500, all-to-all of 64 KB per pair, ECMP, PFC + DCQCN",
+        description: "2,000 GPUs, 4 jobs of 500, all-to-all of 64 KB per pair, ECMP, PFC + DCQCN",
         target: Some(15.0),
         is_parallel: true,
         spec: four_jobs,
     },
     Workload {
         name: "B7",
-        what: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank",
+        description: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank",
         target: Some(12.0),
         is_parallel: true,
         spec: || ring_step([32, 32, 32], 1 << 20),
     },
     Workload {
         name: "B8",
-        what: "1,024 ranks, all-to-all of 4 KB per pair (1 million chunks)",
+        description: "1,024 ranks, all-to-all of 4 KB per pair (1 million chunks)",
         target: Some(12.0),
         is_parallel: false,
         spec: || collective(clos(32, 32, 32), 1024, "all-to-all", "parallel", 1024 * (4 << 10)),
     },
     Workload {
         name: "R1",
-        what: "8 hosts, three tiers, one step of a ring of 64 MB per rank",
+        description: "8 hosts, three tiers, one step of a ring of 64 MB per rank",
         target: None,
         is_parallel: false,
         spec: || ring_step([2, 2, 2], 64 << 20),
     },
     Workload {
         name: "R2",
-        what: "128 hosts, three tiers, one step of a ring of 16 MB per rank",
+        description: "128 hosts, three tiers, one step of a ring of 16 MB per rank",
         target: None,
         is_parallel: false,
         spec: || ring_step([4, 4, 8], 16 << 20),
     },
     Workload {
         name: "R3",
-        what: "1,024 hosts, three tiers, one step of a ring of 4 MB per rank",
+        description: "1,024 hosts, three tiers, one step of a ring of 4 MB per rank",
         target: None,
         is_parallel: false,
         spec: || ring_step([8, 8, 16], 4 << 20),
     },
     Workload {
         name: "R4",
-        what: "8,192 hosts, three tiers, one step of a ring of 1 MB per rank",
+        description: "8,192 hosts, three tiers, one step of a ring of 1 MB per rank",
         target: None,
         is_parallel: false,
         spec: || ring_step([16, 16, 32], 1 << 20),
     },
     Workload {
         name: "R5",
-        what: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank: B7",
+        description: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank: B7",
         target: None,
         is_parallel: false,
         spec: || ring_step([32, 32, 32], 1 << 20),
     },
     Workload {
         name: "L1",
-        what: "1,024 ranks, all-reduce of 256 MB by a ring (2 million chunks)",
+        description: "1,024 ranks, all-reduce of 256 MB by a ring (2 million chunks)",
         target: None,
         is_parallel: false,
         spec: || collective(clos(32, 32, 32), 1024, "all-reduce", "ring", 256 << 20),
     },
     Workload {
         name: "L2",
-        what: "1,024 ranks, all-reduce of 64 MB by a double binary tree",
+        description: "1,024 ranks, all-reduce of 64 MB by a double binary tree",
         target: None,
         is_parallel: false,
         spec: || per_pair(collective(clos(32, 32, 32), 1024, "all-reduce", "double-binary-tree", 64 << 20)),

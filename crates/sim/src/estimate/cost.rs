@@ -1,10 +1,10 @@
-//! Memory and time, from counts.
+//! Memory and time of a run, computed from its numbers of chunks, queue pairs, ports and packet-hops.
 //!
-//! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The figures below
-//! were fitted to its twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on
-//! three tiers: memory of the whole program comes out between 0.9 and 1.2 times what was measured. Time came
-//! out between 0.8 and 1.8 times what it took while the machine was quiet; beside other work the same runs
-//! took up to three times as long, as they do where PFC pauses the fabric throughout.
+//! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The constants were
+//! fitted to its twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on three
+//! tiers. The estimated memory of the whole program is 0.9 to 1.2 times the measured one; the estimated time is
+//! 0.8 to 1.8 times that on an idle machine. In parallel with other work the same runs took up to three times
+//! as long, as do runs in which PFC pauses the fabric throughout.
 
 use super::Estimate;
 use super::volume::Total;
@@ -17,15 +17,15 @@ const PROGRAM_BYTES: u64 = 120 << 20;
 const CHUNK_BYTES: u64 = 108;
 /// A queue pair, both ends [bytes].
 const QUEUE_PAIR_BYTES: u64 = 164;
-/// A chunk whose queue pair is made when it is needed, with that [bytes].
-const PASSING_BYTES: u64 = 36;
-/// What a rate controller adds to a queue pair, as long as no congestion is notified [bytes].
+/// A chunk whose queue pair is created on demand, with this queue pair [bytes].
+const LAZY_BYTES: u64 = 36;
+/// Rate controller of a queue pair, without congestion [bytes].
 const PACER_BYTES: u64 = 32;
-/// What selective recovery adds to a queue pair [bytes].
+/// Selective recovery of a queue pair [bytes].
 const SELECTIVE_BYTES: u64 = 600;
-/// A port with its queues, inbox and what is in flight [bytes].
+/// A port with its queues, inbox and packets in flight [bytes].
 const PORT_BYTES: u64 = 3_600;
-/// A row of a table on its way to the disk [bytes], and how many wait there at most.
+/// A row of a table that is not on disk yet [bytes], and maximum number of such rows.
 const ROW_BYTES: u64 = 700;
 const ROWS_WAITING: u64 = 100_000;
 /// A sample of a series [bytes], of two metrics.
@@ -38,14 +38,14 @@ const PROGRAM_US: u64 = 500_000;
 const PORT_US: u64 = 3;
 /// To set up a chunk [ns].
 const CHUNK_NS: u64 = 1_200;
-/// To hand out a row and to look at it again [ns].
+/// To emit and to read a row [ns].
 const ROW_NS: u64 = 700;
-/// A packet-hop [ns] in a world of at most so many bytes, beyond which its state falls out of a cache.
+/// Time of a packet-hop [ns] by maximum size of the world [bytes]: larger worlds exceed a cache.
 const HOP_NS: [(u64, u64); 4] = [(16 << 20, 40), (64 << 20, 60), (256 << 20, 120), (u64::MAX, 160)];
 
 pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimate {
     let ports: u64 = fabric.graph.nodes.iter().map(|node| node.ports.len() as u64).sum();
-    let Total { chunks, chunk_rows, queue_pairs, passing: _, payload_bytes, packet_hops } = total;
+    let Total { chunks, chunk_rows, queue_pairs, lazy: _, payload_bytes, packet_hops } = total;
     let world_bytes = world_bytes(spec, ports, &total);
     let chunk_rows = match spec.observe.chunks {
         ChunksObserved::All => chunk_rows,
@@ -69,13 +69,13 @@ pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimat
 
 fn world_bytes(spec: &RunSpec, ports: u64, total: &Total) -> u64 {
     let selective = if spec.transport.recovery == LossRecovery::Selective { SELECTIVE_BYTES } else { 0 };
-    let passing = total.passing.saturating_mul(PASSING_BYTES);
-    let chunks = (total.chunks - total.passing).saturating_mul(CHUNK_BYTES);
+    let lazy = total.lazy.saturating_mul(LAZY_BYTES);
+    let chunks = (total.chunks - total.lazy).saturating_mul(CHUNK_BYTES);
     let is_paced = !spec.transport.rate_control.is_line_rate();
     let paced = if is_paced { PACER_BYTES } else { 0 };
-    let standing = total.queue_pairs - total.passing;
-    let queue_pairs = standing.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);
-    chunks.saturating_add(queue_pairs).saturating_add(passing).saturating_add(ports * PORT_BYTES)
+    let resident = total.queue_pairs - total.lazy;
+    let queue_pairs = resident.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);
+    chunks.saturating_add(queue_pairs).saturating_add(lazy).saturating_add(ports * PORT_BYTES)
 }
 
 fn series_bytes(spec: &RunSpec, ports: u64) -> u64 {

@@ -1,27 +1,39 @@
-//! What a run will cost, told before it starts and without making its chunks.
+//! Estimate of the size and cost of a run before it starts, without making its chunks.
 //!
 //! 1. `volume`: transfers, queue pairs, payload and packet-hops, from the closed forms of each pattern and
 //!    the mean length of some paths;
-//! 2. `cost`: memory and time, with what was measured for each of them;
-//! 3. `threads`: how many threads help.
+//! 2. `cost`: memory and time, from measured values per unit of each;
+//! 3. [`helpful_threads`]: number of threads that shorten the run.
 //!
 //! Counts every data and ACK frame on every link that it crosses, and a job that repeats until the others end
-//! for as long as those would take on an idle fabric. Leaves out what congestion adds (frames sent again,
-//! NAK, CNP, PFC), and what fast-forward saves, which may be nearly all: where a run repeats itself, time is
-//! an upper bound.
+//! for as long as those would take on an idle fabric. Leaves out the frames that congestion adds (resent
+//! frames, NAK, CNP, PFC) and the savings of fast-forward, which may be nearly everything: if a run repeats
+//! itself, time is an upper bound.
+//!
+//! Basis of the number of threads: benches on two cores (docs/performance.md). On 1,024 hosts and more two
+//! threads take 1.7 to 2 times less; worlds of a few switches have too little work between two barriers.
+//! Fast-forward needs a single thread and skips nearly all of a long undisturbed transfer, which is more than
+//! any number of threads gains.
 
 mod cost;
-mod threads;
 mod volume;
 
-pub use threads::helpful_threads;
 pub(crate) use volume::{storage_operations, transfers_per_message};
 
+use crate::fast_forward;
 use crate::setup::Fabric;
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 
-/// What a run will cost.
+/// Hosts that keep a thread busy between two barriers.
+const HOSTS_PER_THREAD: u64 = 64;
+/// Packet-hops that justify a thread: about a tenth of a second.
+const HOPS_PER_THREAD: u64 = 2_000_000;
+/// From this size on chunks take so many periods that skipping most of them is the rule where fast-forward
+/// applies [bytes].
+const LONG_CHUNK_BYTES: u64 = 4 << 20;
+
+/// Size and cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     /// Hosts of the fabric.
@@ -44,7 +56,7 @@ pub struct Estimate {
     pub time_ms: u64,
 }
 
-/// Rows that the table of chunks would have with one for each.
+/// Number of rows of the table of chunks if every chunk has one.
 ///
 /// # Errors
 /// When a schedule cannot be made.
@@ -52,13 +64,29 @@ pub(crate) fn chunk_rows(spec: &RunSpec, fabric: &Fabric) -> Result<u64, SpecErr
     Ok(volume::volume(spec, fabric)?.chunk_rows)
 }
 
-/// Estimates what `spec` will cost.
+/// Estimates the size and cost of `spec`.
 ///
 /// # Errors
-/// When it is seen not to be possible to carry out; not everything that makes it so is looked at.
+/// When the spec cannot be run; not every reason is checked.
 pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;
     let volume = volume::volume(spec, &fabric)?;
     Ok(cost::estimate(spec, &fabric, volume))
+}
+
+/// Number of threads that shorten a run of `spec`, at most `available`: fewer for a small run, and one if
+/// `with_fast_forward` may skip most of it, or if the spec cannot be run.
+#[must_use]
+pub fn helpful_threads(spec: &RunSpec, with_fast_forward: bool, available: usize) -> usize {
+    if available <= 1 {
+        return 1;
+    }
+    let Ok(size) = estimate(spec) else { return 1 };
+    let is_long = size.payload_bytes >= size.chunk_rows.saturating_mul(LONG_CHUNK_BYTES);
+    if with_fast_forward && is_long && fast_forward::applies(spec, size.queue_pairs) {
+        return 1;
+    }
+    let most = (size.hosts / HOSTS_PER_THREAD).min(size.packet_hops / HOPS_PER_THREAD);
+    usize::try_from(most).unwrap_or(usize::MAX).min(available).max(1)
 }

@@ -1,4 +1,5 @@
-//! How much the jobs of a spec move.
+//! Size of the traffic of a spec: chunks, queue pairs, payload and packet-hops of each job and of all, from closed
+//! forms of the patterns and the mean length of sampled paths.
 
 use crate::setup::{Fabric, may_be_lazy};
 use jobs::{arrivals, refusal, shape};
@@ -7,24 +8,23 @@ use std::collections::BTreeSet;
 use units::{HostId, Seed};
 use workload::{HANDSHAKE_TRANSFERS, Shape, Volume, barrier_transfers, volume_for};
 
-/// Paths of a job whose length is looked at.
+/// Maximum number of paths of a job whose length is determined.
 const PATHS: u64 = 1_024;
-/// Links are counted in so many parts.
+/// Units per link in mean path lengths.
 const PARTS_OF_A_LINK: u64 = 1_000;
-/// What a round takes at the least, whatever its size [ps]: some hops there and back.
+/// Minimum duration of a round [ps]: a round trip of some hops.
 const ROUND_PS_MIN: u64 = 10_000_000;
 /// Bits of a byte times picoseconds of a second.
 const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 
-/// What all jobs amount to.
+/// Sums over all jobs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Total {
     pub(super) chunks: u64,
     pub(super) chunk_rows: u64,
     pub(super) queue_pairs: u64,
-    /// Of those, the ones that are made when they are needed and forgotten when they are done, each with its
-    /// chunk.
-    pub(super) passing: u64,
+    /// Queue pairs among these that exist only on demand, each with its chunk.
+    pub(super) lazy: u64,
     pub(super) payload_bytes: u64,
     pub(super) packet_hops: u64,
 }
@@ -36,7 +36,7 @@ struct Job {
     frames: u64,
     /// Mean number of links of a path [1/1000].
     links: u64,
-    /// What one round takes on an idle fabric [ps].
+    /// Duration of one round on an idle fabric [ps].
     round_ps: u64,
     rounds: Option<u32>,
     start_ps: u64,
@@ -44,8 +44,8 @@ struct Job {
     is_storage: bool,
     /// Queue pairs for each connection: with handshakes they have their own.
     pairs: u64,
-    /// Queue pairs are made when they are needed.
-    is_passing: bool,
+    /// Queue pairs are created on demand.
+    is_lazy: bool,
     /// Rounds that differ: their chunks are not the same.
     rounds_of_a_cycle: u64,
     /// Rounds that differ have the same queue pairs.
@@ -69,7 +69,7 @@ impl Job {
             return Ok(Self::of_storage(spec, fabric, job, storage));
         }
         let given = job.arrivals.map(arrivals);
-        // A round of the mean size stands for those of a cycle, but for the largest transfer.
+        // A round of the mean size represents those of a cycle, except for the largest transfer.
         let volume_of = |data_bytes| {
             let shape = Shape { data_bytes, ..shape(spec, job) };
             volume_for(&job.collective, &job.algorithm, &shape, given)
@@ -99,7 +99,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
-            is_passing: may_be_lazy(spec, job) && volume.comes_in_laps,
+            is_lazy: may_be_lazy(spec, job) && volume.is_periodic,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
             shares_pairs: job.round_bytes.is_some(),
             barrier: barrier_of(job),
@@ -122,7 +122,7 @@ impl Job {
                 is_listed: false,
                 busy_ranks: u64::from(storage.clients).min(targets) as u32,
                 is_between_neighbours: false,
-                comes_in_laps: false,
+                is_periodic: false,
             },
             // Command and completion, each with its acknowledgement.
             frames: operations.saturating_mul(frames(&spec.transport, job.data_bytes) + 4),
@@ -132,7 +132,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: true,
             pairs: 1,
-            is_passing: false,
+            is_lazy: false,
             rounds_of_a_cycle: 1,
             shares_pairs: false,
             barrier: 0,
@@ -164,14 +164,14 @@ impl Total {
             chunks: self.chunks.saturating_add(chunks),
             chunk_rows: self.chunk_rows.saturating_add(rows.saturating_mul(rounds)),
             queue_pairs: self.queue_pairs.saturating_add(queue_pairs),
-            passing: self.passing.saturating_add(if job.is_passing { queue_pairs } else { 0 }),
+            lazy: self.lazy.saturating_add(if job.is_lazy { queue_pairs } else { 0 }),
             payload_bytes: self.payload_bytes.saturating_add(job.volume.payload_bytes.saturating_mul(rounds)),
             packet_hops: self.packet_hops.saturating_add(hops),
         }
     }
 }
 
-/// Operations of a storage job within its length, as many as ports, depth and targets let through.
+/// Operations of a storage job within its length, limited by ports, depth and targets.
 pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec) -> u64 {
     let Some(storage) = &job.storage else { return 0 };
     let clients = u64::from(storage.clients);
@@ -183,12 +183,12 @@ pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec)
     let span = |rate_bps: u64| u128::from(job.data_bytes) * PS_BITS_PER_S / u128::from(rate_bps.max(1));
     let port_ps = span(host_rate_bps(fabric, job)).max(1);
     let served_ps = storage.service_rate_bps.map_or(0, span) + u128::from(storage.service_time_ps);
-    // There and back, without anything in between.
-    let alone_ps = u128::from(4 * spec.fabric.nic.latency_ps) + port_ps + served_ps;
+    // The round trip, and one operation at a time.
+    let operation_ps = u128::from(4 * spec.fabric.nic.latency_ps) + port_ps + served_ps;
     let limits = [
         duration_ps * u128::from(clients.min(targets)) / port_ps,
         duration_ps * u128::from(targets) / served_ps.max(1),
-        duration_ps * u128::from(clients * u64::from(storage.depth)) / alone_ps,
+        duration_ps * u128::from(clients * u64::from(storage.depth)) / operation_ps,
     ];
     u64::try_from(limits.into_iter().min().unwrap_or(0)).unwrap_or(u64::MAX)
 }
@@ -234,14 +234,14 @@ fn mean_links(spec: &RunSpec, fabric: &Fabric, job: &JobSpec, neighbours: bool) 
     let peers = if neighbours { 1 } else { ranks - 1 };
     let pairs = ranks * peers;
     let mut stream = Seed(spec.seed).stream("estimate.pairs", u64::from(job.stream));
-    let looked_at = pairs.min(PATHS);
+    let sampled = pairs.min(PATHS);
     let mut sum = 0;
-    for index in 0..looked_at {
+    for index in 0..sampled {
         let pair = if pairs <= PATHS { index } else { stream.below(pairs) };
-        let (src, ahead) = (pair / peers, pair % peers + 1);
-        sum += links(fabric, job.hosts[src as usize], job.hosts[((src + ahead) % ranks) as usize]);
+        let (src, distance) = (pair / peers, pair % peers + 1);
+        sum += links(fabric, job.hosts[src as usize], job.hosts[((src + distance) % ranks) as usize]);
     }
-    sum * PARTS_OF_A_LINK / looked_at
+    sum * PARTS_OF_A_LINK / sampled
 }
 
 /// Number of links between two hosts; 0 if there is no path, or none is needed.

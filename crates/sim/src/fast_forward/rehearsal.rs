@@ -1,77 +1,75 @@
-//! A period that is simulated with a look at what is sampled wherever a skipped period would be sampled.
+//! Rehearsal: simulation of one period with extra samples, from which the samples of skipped periods are made.
 //!
-//! Series are sampled more often than what repeats begins anew. So before many periods are skipped one is
-//! rehearsed: at each place within it that a sample of the time to be skipped falls on, what is sampled is
-//! noted. See [`crate::report::Sample`].
+//! Series are sampled more often than the state repeats. So before many periods are skipped one is rehearsed:
+//! a sample is taken at each phase of it that coincides with a sample of the skipped time. See
+//! [`crate::report::Sample`].
 
 use super::state::Budget;
-use crate::report::{Sample, SeriesProbe};
-use crate::setup::FabricNode;
-use engine::Partition;
+use crate::report::{Sample, SeriesProbe, WorldPartition};
 use units::{Cycle, Instant, Span};
 
 /// A sample of the time to be skipped.
-struct Moment {
+struct SkippedSample {
     at: Instant,
-    /// The same place in the rehearsed period, and how many periods later it is.
-    place: Instant,
+    /// Time with the same phase in the rehearsed period, `periods` periods earlier.
+    source: Instant,
     periods: u64,
-    /// What was seen at that place; none before, and if something else may be sampled.
-    seen: Option<Sample>,
+    /// The sample at `source`; `None` before, and if the run would not be sampled there.
+    sample: Option<Sample>,
 }
 
 /// A period that is being rehearsed.
 pub(super) struct Rehearsal {
     period: Span,
-    /// The state at its beginning.
+    /// The state at its start.
     cycle: Cycle,
-    /// What would have been sampled then.
+    /// The sample at its start.
     first: Sample,
     end: Instant,
-    /// Ordered by place until the end, then by time.
-    moments: Vec<Moment>,
-    /// The moment whose place comes next.
+    /// Ordered by `source` until the end of the period, then by time.
+    samples: Vec<SkippedSample>,
+    /// Index of the next sample to take.
     next: usize,
 }
 
 impl Rehearsal {
-    /// Begins at `now`; samples until `later` are to be made of it.
+    /// Starts at `now`, for the samples until `later`.
     pub(super) fn new(
-        (now, later): (Instant, Instant),
+        now: Instant,
+        later: Instant,
         period: Span,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Self {
         let mut cycle = Cycle::record(now);
         budget.walk(&mut cycle, partition);
         let end = now + period;
-        let skipped = partition.probe().moments(later, partition.span()).into_iter().filter(|at| *at > end);
-        let moment = |at: Instant| {
+        let skipped =
+            partition.probe().sample_times(later, partition.span()).into_iter().filter(|at| *at > end);
+        let skipped_sample = |at: Instant| {
             let periods = at.since(now).0 / period.0;
-            Moment { at, place: Instant(at.0 - periods * period.0), periods, seen: None }
+            SkippedSample { at, source: Instant(at.0 - periods * period.0), periods, sample: None }
         };
-        let mut moments: Vec<Moment> = skipped.map(moment).collect();
-        moments.sort_by_key(|moment| moment.place);
-        let first = partition.probe().look(partition.nodes(), partition.totals(), now);
-        Self { period, cycle, first, end, moments, next: 0 }
+        let mut samples: Vec<SkippedSample> = skipped.map(skipped_sample).collect();
+        samples.sort_by_key(|sample| sample.source);
+        let first = partition.probe().sample_at(partition.nodes(), partition.totals(), now);
+        Self { period, cycle, first, end, samples, next: 0 }
     }
 
-    /// When to look next, not before `now`. Places that were passed, because nothing happened there, stay
-    /// unseen.
-    pub(super) fn next_look(&mut self, now: Instant) -> Instant {
-        while self.moments.get(self.next).is_some_and(|moment| moment.place < now) {
+    /// Time of the next sample, not before `now`. Times that were passed without an event get no sample.
+    pub(super) fn next_sample(&mut self, now: Instant) -> Instant {
+        while self.samples.get(self.next).is_some_and(|sample| sample.source < now) {
             self.next += 1;
         }
-        self.moments.get(self.next).map_or(self.end, |moment| moment.place)
+        self.samples.get(self.next).map_or(self.end, |sample| sample.source)
     }
 
-    /// Looks at what is sampled at `now`, if that is a place of the period and a window that begins here
-    /// would be sampled: something happens in it.
-    pub(super) fn look(&mut self, now: Instant, partition: &Partition<FabricNode, SeriesProbe>) {
+    /// Takes the samples due at `now`, if a window that starts here would be sampled because it has events.
+    pub(super) fn sample(&mut self, now: Instant, partition: &WorldPartition) {
         let is_active = partition.next_arrival() < now + partition.span();
-        while let Some(moment) = self.moments.get_mut(self.next).filter(|moment| moment.place == now) {
-            moment.seen =
-                is_active.then(|| partition.probe().look(partition.nodes(), partition.totals(), now));
+        while let Some(due) = self.samples.get_mut(self.next).filter(|sample| sample.source == now) {
+            due.sample =
+                is_active.then(|| partition.probe().sample_at(partition.nodes(), partition.totals(), now));
             self.next += 1;
         }
     }
@@ -80,31 +78,31 @@ impl Rehearsal {
         self.period
     }
 
-    /// The period is over.
+    /// The period ends at `now`.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now == self.end
     }
 
-    /// Nothing happened at its end.
+    /// The end of the period was passed without an event.
     pub(super) fn is_missed(&self, now: Instant) -> bool {
         now > self.end
     }
 
-    /// Skips as many periods as fit, with their samples; returns the time then, or none if the state did not
-    /// repeat or nothing fits.
+    /// Skips as many periods as fit, with their samples; returns the time after them, or `None` if the state
+    /// did not repeat or no period fits.
     pub(super) fn skip(
         mut self,
         now: Instant,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Option<Instant> {
         self.cycle.compare(now);
         budget.walk(&mut self.cycle, partition);
-        let step = partition.probe().look(partition.nodes(), partition.totals(), now).since(&self.first);
-        self.moments.sort_by_key(|moment| moment.at);
-        // Where a sample cannot be made the run goes on as ever.
-        let unknown = self.moments.iter().find(|moment| step.is_none() || moment.seen.is_none());
-        self.cycle.stop_before(unknown.map_or(Instant::NEVER, |moment| moment.at));
+        let step = partition.probe().sample_at(partition.nodes(), partition.totals(), now).since(&self.first);
+        self.samples.sort_by_key(|sample| sample.at);
+        // The run is simulated from the first sample on that cannot be computed.
+        let missing = self.samples.iter().find(|skipped| step.is_none() || skipped.sample.is_none());
+        self.cycle.stop_before(missing.map_or(Instant::NEVER, |skipped| skipped.at));
         self.stop_where_samples_differ(partition.probe(), partition.span());
         let periods = self.cycle.room();
         if periods == 0 {
@@ -112,20 +110,19 @@ impl Rehearsal {
         }
         let later = self.cycle.advance(periods);
         budget.walk(&mut self.cycle, partition);
-        for moment in self.moments.iter().take_while(|moment| moment.at <= later) {
-            let (Some(seen), Some(step)) = (&moment.seen, &step) else { break };
-            partition.probe_mut().add_skipped(moment.at, seen, moment.periods, step);
+        for skipped in self.samples.iter().take_while(|skipped| skipped.at <= later) {
+            let (Some(sample), Some(step)) = (&skipped.sample, &step) else { break };
+            partition.probe_mut().add_skipped(skipped.at, sample, skipped.periods, step);
         }
         Some(later)
     }
 
-    /// What the rehearsed period was sampled at may have changed what comes: then nothing is skipped beyond
-    /// it.
+    /// The samples of the rehearsed period may have changed the times of the following samples: then nothing
+    /// is skipped beyond the next one.
     fn stop_where_samples_differ(&mut self, probe: &SeriesProbe, span: Span) {
-        let last = self.moments.last().map_or(self.end, |moment| moment.at);
-        let expected = probe.moments(last, span);
-        let foreseen = self.moments.iter().map(|moment| moment.at);
-        if !expected.iter().copied().eq(foreseen) {
+        let last = self.samples.last().map_or(self.end, |skipped| skipped.at);
+        let planned = self.samples.iter().map(|skipped| skipped.at);
+        if !probe.sample_times(last, span).into_iter().eq(planned) {
             self.cycle.stop_before(probe.due());
         }
     }

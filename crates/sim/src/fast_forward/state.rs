@@ -1,24 +1,23 @@
-//! The whole state of a run on one thread, as a [`Cycle`] visits it, and the budget of such visits.
+//! Visits the whole state of a run on one thread with a [`Cycle`], and limits the cost of these visits by a
+//! budget.
 
 use crate::record::Totals;
-use crate::report::SeriesProbe;
+use crate::report::WorldPartition;
 use crate::setup::FabricNode;
-use engine::Partition;
 use transport::Unsent;
 use units::{Cycle, State};
 
-/// Fields that attempts may visit before anything was simulated, so that small worlds need not wait.
+/// Fields that attempts may visit before any packet-hop was simulated, so that small worlds need not wait.
 const FIELDS_AT_FIRST: u64 = 1 << 16;
-/// One field more for each so many packet-hops that were simulated.
+/// Simulated packet-hops that pay for one more field.
 const HOPS_PER_FIELD: u64 = 2;
-/// Fields whose visit takes less time than the simulation of a packet-hop; so many more for each that was
-/// skipped.
+/// Fields that a skipped packet-hop pays for: their visit takes less time than its simulation.
 const FIELDS_PER_HOP: u64 = 16;
 
-/// What walks over the state have cost, in fields, and what came of them.
+/// Cost of all visits of the state so far, in fields, and the packet-hops that they saved.
 ///
-/// However many attempts fail, they take a small share of the time of what was simulated, or give back a part
-/// of what others saved. It is reckoned in counts, not by a clock, so that a run does the same each time.
+/// However many attempts fail, they take a small fraction of the simulation time, or of the time that others
+/// saved. Counts instead of a clock make runs reproducible.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     spent: u64,
@@ -26,15 +25,15 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Fields that an attempt may visit, of a run that has come so far; 0 if too many have been.
+    /// Fields that an attempt may visit after a run up to `totals`.
     pub(super) fn left(&self, totals: Totals) -> u64 {
         let simulated = totals.messages.saturating_sub(self.hops_skipped);
         let saved = self.hops_skipped.saturating_mul(FIELDS_PER_HOP);
         (FIELDS_AT_FIRST + simulated / HOPS_PER_FIELD).saturating_add(saved).saturating_sub(self.spent)
     }
 
-    /// Takes `cycle` over everything between two windows, or parts of one, as far as it has to go.
-    pub(super) fn walk(&mut self, cycle: &mut Cycle, partition: &mut Partition<FabricNode, SeriesProbe>) {
+    /// Visits the state between two windows, or two parts of one, until `cycle` is over.
+    pub(super) fn walk(&mut self, cycle: &mut Cycle, partition: &mut WorldPartition) {
         let before = partition.totals().messages;
         visit(partition, cycle);
         self.spent = self.spent.saturating_add(cycle.visited());
@@ -42,9 +41,9 @@ impl Budget {
     }
 }
 
-/// Visits first what differs first when queues grow: the bytes stored in each switch, and the packets on each
-/// link.
-fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) {
+/// Visits the whole state. Starts with the fields that differ first when queues grow: the bytes stored in each
+/// switch, and the packets on each link.
+fn visit(partition: &mut WorldPartition, cycle: &mut Cycle) {
     let engine::State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);
     for node in &*nodes {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failed_is_paid_by_what_was_simulated_and_by_what_was_skipped() {
+    fn simulated_and_skipped_hops_pay_for_failed_attempts() {
         let totals = |messages| Totals { messages, ..Totals::default() };
         let mut budget = Budget { spent: FIELDS_AT_FIRST + 500, hops_skipped: 0 };
         assert_eq!([0, 1_000, 1_200].map(|messages| budget.left(totals(messages))), [0, 0, 100]);

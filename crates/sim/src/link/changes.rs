@@ -1,9 +1,9 @@
-//! State of one direction of a link over a run: it goes down and up, changes its rate, and corrupts frames.
+//! State of one direction of a link over a run: failures and repairs, rate changes, corruption of frames.
 //!
 //! All changes are known from the spec, so the sender of a frame can determine whether it arrives: it is lost
 //! if the link is down at any time between its first bit in and its last bit out. A frame retains the rate at
 //! which it started. Leaves out that a cut-through switch forwards the head of a frame that is then cut off,
-//! and that a link that goes down ends the pauses of its ports immediately; here they expire. InfiniBand
+//! and that a failing link ends the pauses of its ports immediately; here they expire. InfiniBand
 //! links have no changes.
 
 use crate::link::Dropped;
@@ -53,12 +53,12 @@ pub(crate) struct LinkChanges {
     corrupted: Dropped,
     /// Pause frames lost or corrupted.
     pauses: Dropped,
-    before: Carried,
+    before: Transmitted,
 }
 
 /// Totals of a port at the last rate change of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct Transmitted {
     pub(crate) busy: Span,
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
@@ -68,10 +68,10 @@ impl LinkChanges {
     /// For the port that sends on the link.
     pub(crate) fn new(plan: LinkPlan<'_>) -> Self {
         let LinkPlan { changes, rate, lead, delay, stream } = plan;
-        let seen =
+        let at_sender =
             |change: &LinkChange| LinkChange { at: Instant(change.at.0.saturating_sub(lead.0)), ..*change };
         Self {
-            changes: changes.iter().map(seen).collect(),
+            changes: changes.iter().map(at_sender).collect(),
             next: 0,
             is_up: true,
             rate,
@@ -80,7 +80,7 @@ impl LinkChanges {
             lost: Dropped::default(),
             corrupted: Dropped::default(),
             pauses: Dropped::default(),
-            before: Carried::default(),
+            before: Transmitted::default(),
         }
     }
 
@@ -94,10 +94,10 @@ impl LinkChanges {
             self.next += 1;
         }
         if self.rate != rate_before {
-            let Carried { busy, frames: old_frames, bytes: old_bytes } = self.before;
+            let Transmitted { busy, frames: old_frames, bytes: old_bytes } = self.before;
             let byte_time = rate_before.byte_time();
             let since = occupied(byte_time, framing, frames - old_frames, bytes - old_bytes);
-            self.before = Carried { busy: busy + since, frames, bytes };
+            self.before = Transmitted { busy: busy + since, frames, bytes };
         }
         self.rate
     }
@@ -141,7 +141,7 @@ impl LinkChanges {
     }
 
     /// Totals of the port at the last rate change.
-    pub(crate) const fn before(&self) -> Carried {
+    pub(crate) const fn before(&self) -> Transmitted {
         self.before
     }
 }
@@ -197,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_holds_from_its_time_on_and_what_was_sent_before_is_kept_apart() {
+    fn a_rate_applies_from_its_time_on_and_earlier_frames_are_counted_separately() {
         let mut changes = link(&[change(1_010, true, SLOW)]);
         assert_eq!(changes.catch_up(Instant(999), Framing::Ethernet, 1, 1_000), RATE);
         assert_eq!(changes.catch_up(Instant(1_000), Framing::Ethernet, 2, 2_000), SLOW);
-        let sent = Carried { busy: Span((2_000 + 40) * 20), frames: 2, bytes: 2_000 };
+        let sent = Transmitted { busy: Span((2_000 + 40) * 20), frames: 2, bytes: 2_000 };
         assert_eq!(changes.before(), sent);
         assert_eq!(changes.catch_up(Instant(9_000), Framing::Ethernet, 7, 7_000), SLOW);
         assert_eq!(changes.before(), sent);

@@ -13,7 +13,7 @@
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
 use units::{Instant, Span, State};
-use wire::flow_control::{BLOCK_BYTES, BlockCount};
+use wire::infiniband::flow_control::{BLOCK_BYTES, BlockCount};
 
 /// Credit settings of a link; both ends have the same buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Credits {
     }
 
     /// Whether frames of a lane are in the receive buffer.
-    pub(crate) const fn holds_any(&self, priority: Priority) -> bool {
+    pub(crate) const fn has_frames(&self, priority: Priority) -> bool {
         let lane = &self.lanes[priority.index()];
         lane.received > lane.freed
     }
@@ -167,15 +167,17 @@ impl Credits {
 }
 
 /// Blocks `priority` from `since` on if its next frame has no credit at `now`; otherwise unblocks it.
-pub(crate) fn hold_without_credit(
+pub(crate) fn block_without_credit(
     credits: &Credits,
     pause: &mut PauseState,
-    (priority, frame_bytes): (Priority, Option<u32>),
-    (now, since): (Instant, Instant),
+    priority: Priority,
+    frame_bytes: Option<u32>,
+    now: Instant,
+    since: Instant,
 ) {
     match frame_bytes.filter(|&bytes| !credits.allow(priority, bytes)) {
-        Some(_) => pause.hold(priority, since),
-        None => pause.let_go(priority, now),
+        Some(_) => pause.block(priority, since),
+        None => pause.unblock(priority, now),
     }
 }
 
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_run_out_and_come_back_once_the_buffer_is_free_and_the_interval_over() {
+    fn credits_run_out_and_are_granted_again_once_the_buffer_is_free_and_the_interval_over() {
         let (mut sender, mut receiver) = ends(130);
         for _ in 0..2 {
             sender.spend(&frame(4_124));
@@ -272,7 +274,7 @@ mod tests {
                 }
                 prop_assert!(sent - freed <= u64::from(buffer_blocks));
             }
-            prop_assert!(sent == freed && !receiver.holds_any(LANE));
+            prop_assert!(sent == freed && !receiver.has_frames(LANE));
             prop_assert!(sender.allow(LANE, u32::from(buffer_blocks) * 64), "all of it is granted again");
         }
     }

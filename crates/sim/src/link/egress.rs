@@ -1,7 +1,7 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
 use crate::link::Dropped;
-use crate::link::changes::{Carried, LinkChanges};
+use crate::link::changes::{LinkChanges, Transmitted};
 use crate::packet::Packet;
 use engine::{Destination, Outlet};
 use std::borrow::Borrow;
@@ -92,8 +92,8 @@ impl SharedLinks {
     /// The link for `wire`, shared unless it has changes.
     pub(crate) fn link(&mut self, wire: Wire, changes: Option<LinkChanges>) -> Arc<Link> {
         let link = Link::new(wire, changes);
-        if let Some(known) = self.0.iter().find(|known| link.stays_like(known)) {
-            return Arc::clone(known);
+        if let Some(existing) = self.0.iter().find(|existing| link.stays_like(existing)) {
+            return Arc::clone(existing);
         }
         let link = Arc::new(link);
         if link.changes.is_none() {
@@ -104,18 +104,18 @@ impl SharedLinks {
 }
 
 /// Ownership of a [`Link`]: owned by a port, or shared.
-pub(crate) trait HoldLink: Borrow<Link> {
+pub(crate) trait LinkRef: Borrow<Link> {
     /// Mutable access to a link with changes, which is never shared.
     fn changing(&mut self) -> &mut Link;
 }
 
-impl HoldLink for Link {
+impl LinkRef for Link {
     fn changing(&mut self) -> &mut Link {
         self
     }
 }
 
-impl HoldLink for Arc<Link> {
+impl LinkRef for Arc<Link> {
     fn changing(&mut self) -> &mut Link {
         Self::make_mut(self)
     }
@@ -140,7 +140,7 @@ impl Transmitter {
     }
 }
 
-impl<L: HoldLink> Transmitter<L> {
+impl<L: LinkRef> Transmitter<L> {
     /// A transmitter on `link` that has sent nothing.
     pub(crate) const fn of(link: L) -> Self {
         Self { link, frames: 0, free_at: Instant::ZERO, bytes: 0 }
@@ -249,7 +249,7 @@ impl<L: HoldLink> Transmitter<L> {
     /// Time for which the link was occupied until `end`, including preamble and gaps.
     pub(crate) fn busy(&self, end: Instant) -> Span {
         let Link { changes, byte_time, framing, .. } = self.link();
-        let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
+        let before = changes.as_ref().map_or_else(Transmitted::default, |changes| changes.before());
         let busy = before.busy
             + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
         // The sum of all frames is rounded differently from each of them.
@@ -257,7 +257,7 @@ impl<L: HoldLink> Transmitter<L> {
     }
 }
 
-impl<L: HoldLink> State for Transmitter<L> {
+impl<L: LinkRef> State for Transmitter<L> {
     fn visit(&mut self, cycle: &mut Cycle) {
         if self.link().changes.is_some() {
             let link = self.link.changing();

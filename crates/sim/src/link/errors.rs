@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hazard_is_minus_the_logarithm_of_what_gets_through() {
+    fn the_hazard_is_minus_the_logarithm_of_the_delivered_fraction() {
         let hazard = |rate: Option<ErrorRate>| rate.expect("a rate").hazard_2e96;
         // ln 2 in 2^-32, and p + p^2/2 of one in a million.
         assert!((hazard(ErrorRate::of_frames(500_000)) >> 64).abs_diff(2_977_044_471) < 8);

@@ -44,7 +44,7 @@ impl PauseState {
     }
 
     /// Whether a pause frame was ever received, or a priority blocked.
-    pub(crate) const fn has_held(&self) -> bool {
+    pub(crate) const fn was_blocked(&self) -> bool {
         self.history.is_some()
     }
 
@@ -86,7 +86,7 @@ impl PauseState {
         let priority = pause.priority();
         if pause.quanta() == 0 {
             history.resumes[priority.index()] += 1;
-            self.end(priority, now);
+            self.unblock(priority, now);
             return;
         }
         history.pauses[priority.index()] += 1;
@@ -101,19 +101,14 @@ impl PauseState {
         history.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
     }
 
-    /// Blocks `priority` from `since` on, until [`Self::let_go`].
-    pub(crate) fn hold(&mut self, priority: Priority, since: Instant) {
+    /// Blocks `priority` from `since` on, until [`Self::unblock`].
+    pub(crate) fn block(&mut self, priority: Priority, since: Instant) {
         if self.mask & priority.bit() == 0 {
             self.mask |= priority.bit();
             let history = self.history.get_or_insert_default();
             history.since[priority.index()] = since;
             history.until[priority.index()] = Instant::NEVER;
         }
-    }
-
-    /// Unblocks `priority`.
-    pub(crate) fn let_go(&mut self, priority: Priority, now: Instant) {
-        self.end(priority, now);
     }
 
     /// Whether `priority` may not send at `now`.
@@ -139,7 +134,7 @@ impl PauseState {
 
     /// Ends the pause of `priority` at `now` and ignores further ones until [`Self::obey`].
     pub(crate) fn ignore(&mut self, priority: Priority, now: Instant) {
-        self.end(priority, now);
+        self.unblock(priority, now);
         self.ignored |= priority.bit();
     }
 
@@ -162,12 +157,12 @@ impl PauseState {
         for priority in (0..8).map(Priority).filter(|priority| mask & priority.bit() != 0) {
             let until = self.until(priority);
             if until <= now {
-                self.end(priority, until);
+                self.unblock(priority, until);
             }
         }
     }
 
-    fn end(&mut self, priority: Priority, now: Instant) {
+    pub(crate) fn unblock(&mut self, priority: Priority, now: Instant) {
         if self.mask & priority.bit() != 0
             && let Some(history) = &mut self.history
         {
@@ -177,9 +172,9 @@ impl PauseState {
         }
     }
 
-    /// The first time at which one of the paused priorities in `wanted` may send again, unless it is changed.
-    pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
-        let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
+    /// The first time at which one of the paused priorities in `priorities` may send again, unless it is changed.
+    pub(crate) fn next_expiry(&self, priorities: u8) -> Instant {
+        let paused = (0..8).map(Priority).filter(|priority| self.mask & priorities & priority.bit() != 0);
         paused.map(|priority| self.until(priority)).min().unwrap_or(Instant::NEVER)
     }
 

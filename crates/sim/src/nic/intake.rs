@@ -70,8 +70,8 @@ impl Intake {
             self.last = self.last.max(now) + self.drain_rate().span_of(bytes);
             self.queue.push_back((self.last, packet, self.used_bytes > self.plan.cnp_above_bytes));
         }
-        let asks = self.used_bytes > self.plan.xoff_bytes && self.renew_at == Instant::NEVER;
-        if asks { self.ask(now) } else { None }
+        let is_over = self.used_bytes > self.plan.xoff_bytes && self.renew_at == Instant::NEVER;
+        if is_over { self.request_pause(now) } else { None }
     }
 
     const fn drain_rate(&self) -> Rate {
@@ -122,7 +122,7 @@ impl Intake {
     }
 
     /// Returns a pause frame that requests or renews the pause.
-    pub(super) fn ask(&mut self, now: Instant) -> Option<Packet> {
+    pub(super) fn request_pause(&mut self, now: Instant) -> Option<Packet> {
         let quanta = self.plan.pause_quanta?;
         self.renew_at = now + Span(self.plan.line_rate.span_of(u64::from(quanta) * 64).0 / 2);
         Some(Packet::pause(self.plan.data, quanta))

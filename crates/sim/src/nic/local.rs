@@ -4,10 +4,9 @@
 //! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of
 //! a host, and caches that make small copies faster.
 
-use super::chunk_frames::Frames;
+use super::rc::Frames;
 use super::{Host, Timer};
-use crate::packet::Packet;
-use crate::record::{Context, Record};
+use crate::record::Context;
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.
@@ -30,7 +29,7 @@ impl Host {
     }
 
     /// The oldest chunk of a sender within the host has arrived.
-    pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context) {
         let state = &mut self.senders[sender];
         let receiver = state.receiver();
         let completed = state.complete(1);

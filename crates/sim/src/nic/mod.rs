@@ -4,39 +4,25 @@
 //! fixed latency on each side (here part of the links' latency) and, if the host is slower than the link, a
 //! receive buffer. Leaves out PCIe, memory and doorbells.
 
-mod arrivals;
-mod chunk_frames;
 mod intake;
-mod latencies;
-mod lazy_queue_pairs;
 mod ledger;
 mod local;
 mod port;
 mod posting;
-mod queue_pairs;
-mod receiver;
-mod receivers;
-mod receiving;
-mod reordering;
-mod resident_queue_pairs;
-mod sender;
-mod sending;
+mod rc;
 mod storage;
 mod tcp;
 mod timers;
 mod transfers;
-mod unrecovered_chunks;
 
 pub(crate) use intake::IntakePlan;
-pub(crate) use lazy_queue_pairs::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan, SchedulingPlan};
-pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
-pub(crate) use receivers::Receivers;
-pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
-pub(crate) use resident_queue_pairs::ResidentQueuePairs;
-pub(crate) use sender::{Sender, write_opcode};
+pub(crate) use rc::{
+    QueuePairEnd, QueuePairEnds, QueuePairSettings, REORDERING_BUCKETS, Receivers, Reordering,
+    ReplyPriorities, ResidentQueuePairs, Sender, write_opcode,
+};
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -48,13 +34,11 @@ pub(crate) use transfers::{
 
 use crate::link::delayed::Delayed;
 use crate::packet::{FRAMES_AHEAD, Packet};
-use crate::record::{Context, Record};
-use chunk_frames::ChunkFrames;
+use crate::record::Context;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
-use lazy_queue_pairs::LazySenders;
-use sender::DataFrames;
+use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
 use spec::LateFrames;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -64,7 +48,6 @@ use timers::{Timer, Timers};
 use transfers::Transfers;
 use transport::{Config, Controller, Unsent};
 use units::{Instant, Rate, Span, State};
-use unrecovered_chunks::UnrecoveredChunks;
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;
@@ -101,7 +84,7 @@ pub(crate) struct HostPlan {
     /// Senders created at the start.
     pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Parameters of queue pairs that are created on demand.
-    pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
+    pub(crate) lazy: Option<Arc<dyn QueuePairEnds>>,
     /// Number of links on each sender's path, if a rate controller depends on it.
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
@@ -129,7 +112,6 @@ pub(crate) struct Host {
     senders: ResidentQueuePairs<Sender>,
     /// Rate controllers of the senders; empty at line rate.
     pacers: ResidentQueuePairs<Controller>,
-    /// Frames received.
     #[state(count)]
     received_frames: u64,
     /// Payload placed.
@@ -160,10 +142,10 @@ pub(crate) struct Host {
     #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
-    unconfirmed: UnrecoveredChunks,
+    unrecovered: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
     #[state(skip)]
-    later: Option<Box<LazySenders>>,
+    lazy: Option<Box<LazySenders>>,
     /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
@@ -204,7 +186,7 @@ impl Host {
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
-        let later = plan.later.map(|ends| Box::new(LazySenders::new(ends, settings)));
+        let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -225,8 +207,8 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
-            unconfirmed: UnrecoveredChunks::default(),
-            later,
+            unrecovered: UnrecoveredChunks::default(),
+            lazy,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }
     }
@@ -327,19 +309,14 @@ impl Host {
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
             && self.senders.is_empty()
-            && self.later.is_none()
+            && self.lazy.is_none()
             && self.storage.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
     }
 
     /// See [`engine::Node::process`].
-    pub(crate) fn process(
-        &mut self,
-        window: Window,
-        inboxes: Range<u32>,
-        context: &mut Context<Packet, Record>,
-    ) -> Instant {
+    pub(crate) fn process(&mut self, window: Window, inboxes: Range<u32>, context: &mut Context) -> Instant {
         // With one port and no receive buffer there is less to check.
         let is_plain = self.ports.len() == 1 && self.intake.is_none();
         // Packets sent in this window arrive in later ones.
@@ -420,7 +397,7 @@ impl Host {
         let mut before = None;
         for packet in inbox.iter().take(PACKETS_AHEAD) {
             let needs = (packet.queue_pair, packet.position().is_some());
-            if before != Some(needs) || packet.asks() {
+            if before != Some(needs) || packet.requests_ack() {
                 self.prefetch_queue_pair(packet);
             }
             before = Some(needs);
@@ -434,7 +411,7 @@ impl Host {
         let queue_pair = packet.queue_pair as usize;
         if packet.position().is_some() {
             self.receivers.prefetch(packet);
-            if packet.asks() {
+            if packet.requests_ack() {
                 self.transfers.prefetch_inbound(queue_pair);
             }
         } else {
@@ -446,12 +423,7 @@ impl Host {
 
     /// The port with the first arrival, and its time.
     #[inline]
-    fn next_arrival(
-        &self,
-        is_plain: bool,
-        first_inbox: u32,
-        context: &Context<Packet, Record>,
-    ) -> (usize, Instant) {
+    fn next_arrival(&self, is_plain: bool, first_inbox: u32, context: &Context) -> (usize, Instant) {
         let mut next = (0, context.next_arrival(first_inbox));
         for port in 1..if is_plain { 1 } else { self.ports.len() } {
             let at = context.next_arrival(first_inbox + port as u32);
@@ -487,7 +459,7 @@ impl Host {
         next
     }
 
-    fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    fn fire(&mut self, now: Instant, context: &mut Context) {
         match self.timers.pop() {
             Some(Timer::Start) => self.start_first(now, context),
             Some(Timer::Post(outgoing)) => {

@@ -1,29 +1,29 @@
-//! Posting of transfers: from arrivals and acknowledgements to the transfers that depend on them.
+//! Posting of transfers at a host: starts rounds and the transfers that depend on arrivals and acknowledgements,
+//! and posts their chunks to the senders.
 
 use super::ledger::WorkIds;
-use super::sending::{make_ready, window_packets};
+use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
-use crate::packet::Packet;
 use crate::record::{Context, Record};
 use units::Instant;
 
 impl Host {
     /// Starts the rounds at this host that are due, and the barriers between them.
     #[inline]
-    pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context) {
         if self.transfers.has_ended_phases() {
             self.start_next_rounds(now, context);
         }
     }
 
-    fn start_next_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    fn start_next_rounds(&mut self, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.transfers.started);
         while let Some(process) = self.transfers.next_phase(now, &mut started) {
             if self.transfers.begins_cycle(process) {
                 self.rearm_senders(process);
             }
             if let Some((job, round)) = self.transfers.round_after_barrier(process) {
-                context.records.push(Record::RoundBegun { job, round, at: now });
+                context.records.push(Record::RoundStarted { job, round, at: now });
             }
             self.take_in_arrived(now);
             self.start_transfers(started, now, context);
@@ -31,7 +31,7 @@ impl Host {
         }
         self.transfers.started = started;
         let (job, ended) = self.transfers.take_ended_rounds();
-        let ended = ended.into_iter().map(|(round, took)| Record::RoundEnded { job, round, took });
+        let ended = ended.into_iter().map(|(round, duration)| Record::RoundEnded { job, round, duration });
         context.records.extend(ended);
     }
 
@@ -55,7 +55,7 @@ impl Host {
     }
 
     /// The software has processed a received transfer: transfers that depend on it may start.
-    pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.transfers.started);
         self.transfers.finish_inbound(inbound, &mut started);
         self.start_transfers(started, now, context);
@@ -64,12 +64,7 @@ impl Host {
 
     /// Starts `outgoing` transfers and recycles the list.
     #[inline]
-    pub(super) fn start_transfers(
-        &mut self,
-        mut outgoing: Vec<u32>,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn start_transfers(&mut self, mut outgoing: Vec<u32>, now: Instant, context: &mut Context) {
         // Transfers released before the host's start of the job wait for it: see [`Self::start_first`].
         if now < self.transfers.start() {
             outgoing.clear();
@@ -83,13 +78,8 @@ impl Host {
 
     /// Sends were acknowledged: starts transfers that depend on them.
     #[inline]
-    pub(super) fn acknowledge(
-        &mut self,
-        sends: WorkIds,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
-        if !self.transfers.acknowledge_alike(sends.len()) {
+    pub(super) fn acknowledge(&mut self, sends: WorkIds, now: Instant, context: &mut Context) {
+        if !self.transfers.acknowledge_uniform(sends.len()) {
             for send in sends {
                 let outgoing = self.sends.outgoing_of(send);
                 if let Some(next) = self.transfers.acknowledge_part(outgoing) {
@@ -101,12 +91,7 @@ impl Host {
     }
 
     /// The dependencies of a transfer have arrived: posts it after the software overheads.
-    pub(super) fn start_transfer(
-        &mut self,
-        outgoing: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         let at = self.transfers.post_at(outgoing, now);
         if at == now {
             self.post_transfer(outgoing, now, context);
@@ -116,7 +101,7 @@ impl Host {
     }
 
     /// Starts the job: posts transfers without dependencies.
-    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context) {
         for outgoing in self.transfers.of_first_phase() {
             if self.transfers.waits_for_nothing(outgoing) {
                 self.start_transfer(outgoing, now, context);
@@ -124,12 +109,7 @@ impl Host {
         }
     }
 
-    pub(super) fn post_transfer(
-        &mut self,
-        outgoing: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         for part in self.transfers.parts(outgoing) {
             let (sender, send) = self.transfers.part(part);
             if !self.senders.has(sender) {
@@ -146,9 +126,9 @@ impl Host {
             if data_frames.is_paced && state.has_sent_all() {
                 pacers[sender].on_post(now, !state.is_busy());
             }
-            state.post_ready(sender, config, sends, (pass, now), context);
+            state.post_ready(sender, config, sends, pass, now, context);
             let window = window_packets(pacers, data_frames, sender);
-            make_ready(ports, config, (sender, state), window, now);
+            make_ready(ports, config, sender, state, window, now);
         }
     }
 }

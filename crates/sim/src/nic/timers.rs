@@ -1,4 +1,5 @@
-//! Timers of a host.
+//! Timers of a host: a heap of events by time, and a list of recently set retransmission timers, which are added to
+//! the heap when the first of them is due.
 
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
@@ -42,7 +43,7 @@ struct Armed {
 
 /// The timers of a host, soonest first.
 #[derive(Debug, State)]
-#[state(before = Self::enqueue_armed, after = Self::look)]
+#[state(before = Self::enqueue_armed, after = Self::update_earliest)]
 pub(super) struct Timers {
     /// Expiry of the first: cached, since it is read before every action of a host.
     #[state(skip)]
@@ -61,7 +62,7 @@ impl FromIterator<(Instant, Timer)> for Timers {
     fn from_iter<I: IntoIterator<Item = (Instant, Timer)>>(timers: I) -> Self {
         let queue = timers.into_iter().map(Reverse).collect();
         let mut timers = Self { next: Instant::NEVER, armed_from: Instant::NEVER, armed: Vec::new(), queue };
-        timers.look();
+        timers.update_earliest();
         timers
     }
 }
@@ -106,7 +107,7 @@ impl Timers {
             self.enqueue_armed();
         }
         let first = self.queue.pop();
-        self.look();
+        self.update_earliest();
         first.map(|Reverse((_, timer))| timer)
     }
 
@@ -120,7 +121,7 @@ impl Timers {
         *armed_from = Instant::NEVER;
     }
 
-    fn look(&mut self) {
+    fn update_earliest(&mut self) {
         let first = self.queue.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
         self.next = first.min(self.armed_from);
     }

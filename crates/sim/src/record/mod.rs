@@ -1,5 +1,7 @@
-//! What hosts report while running, and what is counted. The two ends of a chunk report apart and are joined
-//! outside.
+//! Records of hosts during a run: reports of both ends of each chunk (joined by `report::assemble`), starts and
+//! ends of rounds, failures, captured frames.
+//!
+//! `plain` is the compact form of reports; `totals` the counters of all nodes of a partition.
 
 mod plain;
 mod totals;
@@ -16,83 +18,71 @@ use wire::{Opcode, Psn};
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
 
-/// A report of a host. Nearly all are of a chunk with frames alone to count: what else takes more room is in
-/// a box.
+/// A record of a host. Nearly all are plain reports of chunks; everything larger is boxed.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
-    /// A chunk arrived whole at its responder.
+    /// A chunk arrived completely at its responder.
     Delivered(PlainReceive),
-    /// The same of one for which that has no place.
-    DeliveredOtherwise(Box<ReceiveReport>),
+    /// The same for a report that has no plain form.
+    DeliveredFull(Box<ReceiveReport>),
     /// A chunk ended at its requester.
     Sent(PlainSend),
-    /// The same of one for which that has no place.
-    SentOtherwise(Box<SendReport>),
-    /// A target sent the completion of a storage operation that reads: what it sent for it.
+    /// The same for a report that has no plain form.
+    SentFull(Box<SendReport>),
+    /// A target sent the completion of a storage operation: report of the frames it sent.
     Served(Box<SendReport>),
     /// A storage client has ended its last operation.
-    ClientDone {
-        /// Of which job.
+    ClientDone { job: u32 },
+    /// A rank started a round after a barrier.
+    RoundStarted {
         job: u32,
-    },
-    /// A rank began a round after a barrier.
-    RoundBegun {
-        /// Of which job.
-        job: u32,
-        /// Which, from 0.
+        /// From 0.
         round: u32,
-        /// When.
         at: Instant,
     },
     /// A rank ended one of several rounds back to back.
     RoundEnded {
-        /// Of which job.
         job: u32,
-        /// Which, from 0.
+        /// From 0.
         round: u32,
-        /// What it took that rank.
-        took: Span,
+        /// Duration of the round at the rank.
+        duration: Span,
     },
     /// A queue pair ran out of retries.
-    QueuePairFailed {
-        /// Which.
-        queue_pair: u32,
-        /// When.
-        at: Instant,
-    },
+    QueuePairFailed { queue_pair: u32, at: Instant },
     /// A captured queue pair sent a frame.
     Frame(Box<Frame>),
-    /// All of a TCP connection that ends by itself was acknowledged.
+    /// All data of a TCP connection that ends by itself was acknowledged.
     TcpClosed,
     /// A captured TCP connection sent a frame.
     TcpFrame(Box<TcpFrame>),
-    /// A watched queue pair began a message.
-    MessageBegun(Instant),
+    /// A watched queue pair started a message.
+    MessageStarted(Instant),
 }
 
-const _: () = assert!(size_of::<Record>() == 40, "those of a window should stay in the cache");
+const _: () = assert!(size_of::<Record>() == 40, "the records of a window should fit into the cache");
 
 impl Record {
-    /// A chunk arrived whole at its responder.
+    /// Record of a chunk that arrived completely at its responder.
     #[inline]
     pub(crate) fn delivered(report: &ReceiveReport) -> Self {
         match PlainReceive::of(report) {
             Some(plain) => Self::Delivered(plain),
-            None => Self::DeliveredOtherwise(Box::new(*report)),
+            None => Self::DeliveredFull(Box::new(*report)),
         }
     }
 
-    /// A chunk ended at its requester.
+    /// Record of a chunk that ended at its requester.
     #[inline]
     pub(crate) fn sent(report: &SendReport) -> Self {
         match PlainSend::of(report) {
             Some(plain) => Self::Sent(plain),
-            None => Self::SentOtherwise(Box::new(*report)),
+            None => Self::SentFull(Box::new(*report)),
         }
     }
 }
 
-/// A chunk as its requester saw it.
+/// Report of a chunk at its requester.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendReport {
     pub(crate) chunk: u32,
@@ -104,15 +94,15 @@ pub(crate) struct SendReport {
     /// Congestion notifications received.
     pub(crate) cnps: u32,
     pub(crate) bytes: u64,
-    /// Never if it has not been.
+    /// `NEVER` until it is posted.
     pub(crate) posted: Instant,
-    /// Never if it has not been.
+    /// `NEVER` until it is acknowledged.
     completed: Instant,
     pub(crate) status: ChunkStatus,
 }
 
 impl SendReport {
-    /// A chunk of which nothing has been sent.
+    /// Report of a chunk before its first frame.
     pub(crate) const fn new(chunk: u32, round: u32, posted: Instant) -> Self {
         Self {
             chunk,
@@ -138,20 +128,20 @@ impl SendReport {
         self
     }
 
-    /// Whether nothing but congestion notifications and its end is to be told of it.
+    /// Whether the chunk is complete without retransmissions, NAKs or timeouts.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         let is_complete = matches!(self.status, ChunkStatus::Complete);
         is_complete && self.retransmits | self.naks | self.timeouts == 0
     }
 
-    /// When it was acknowledged whole.
+    /// Time at which all of it was acknowledged.
     pub(crate) fn completed(&self) -> Option<Instant> {
         self.completed.if_ever()
     }
 }
 
-/// A chunk as its responder saw it; what each frame counts in comes first.
+/// Report of a chunk at its responder. Fields updated by each frame are at the start.
 #[derive(Clone, Copy, Debug, State)]
 #[state(equal = Self::dropped_frames)]
 #[repr(C)]
@@ -181,7 +171,7 @@ pub(crate) struct ReceiveReport {
 }
 
 impl ReceiveReport {
-    /// A chunk of which nothing has arrived.
+    /// Report of a chunk before its first frame.
     pub(crate) const fn new(chunk: u32, round: u32) -> Self {
         Self {
             chunk,
@@ -199,8 +189,8 @@ impl ReceiveReport {
         }
     }
 
-    /// The same, with latencies of that sum and range of so many accepted frames.
-    pub(crate) const fn with_latencies(mut self, frames: u32, sum_ps: u64, (min, max): (Span, Span)) -> Self {
+    /// The same report with the latencies of `frames` accepted frames: sum, minimum, maximum.
+    pub(crate) const fn with_latencies(mut self, frames: u32, sum_ps: u64, min: Span, max: Span) -> Self {
         (self.latency_frames, self.latency_sum_ps) = (frames, sum_ps);
         (self.latency_min, self.latency_max) = (min, max);
         self
@@ -222,7 +212,7 @@ impl ReceiveReport {
         self.out_of_order | (self.frames ^ self.latency_frames) == 0
     }
 
-    /// When it had arrived whole.
+    /// Time at which all of it had arrived.
     pub(crate) fn delivered(&self) -> Option<Instant> {
         self.delivered.if_ever()
     }
@@ -248,12 +238,12 @@ pub(crate) struct Frame {
     pub(crate) sent: Instant,
     pub(crate) queue_pair: u32,
     pub(crate) psn: Psn,
-    /// It goes from the destination of the queue pair to its source.
+    /// It is sent from the destination of the queue pair to its source.
     pub(crate) is_backward: bool,
     pub(crate) kind: FrameKind,
 }
 
-/// What a captured frame carries.
+/// Contents of a captured frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FrameKind {
     Data {
@@ -291,14 +281,14 @@ pub(crate) struct TcpFrame {
     pub(crate) kind: TcpFrameKind,
 }
 
-/// What a captured TCP frame carries.
+/// Contents of a captured TCP frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpFrameKind {
     Data {
         offset: u64,
         bytes: u32,
     },
-    /// Of the segment that it answers to, when its first bit left.
+    /// `echo` is the time at which the first bit of the acknowledged segment was sent.
     Ack {
         ack: Acknowledgement,
         echo: Instant,

@@ -1,11 +1,11 @@
-//! Reports of chunks of which nothing was counted but marks and congestion notifications, which are most, in
-//! half a cache line: a million of them are written, kept and read again.
+//! Plain reports: compact reports of chunks without counts other than marks and congestion notifications, in half
+//! a cache line. Most chunks are of this kind, and a million reports are written, stored and read again.
 
 use super::{Key, ReceiveReport, SendReport};
 use record::ChunkStatus;
 use units::{Instant, Span};
 
-/// A delivered chunk of which no frame came twice or out of order, none was dropped, and few were marked.
+/// Report of a delivered chunk without duplicate, reordered or dropped frames, and with few marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainReceive {
     delivered: Instant,
@@ -24,7 +24,7 @@ impl PlainReceive {
     const BYTES: u32 = 24;
     const MARKS: u32 = 5;
 
-    /// In the place of one: of no chunk.
+    /// An empty slot.
     pub(crate) const NONE: Self = Self {
         delivered: Instant::NEVER,
         chunk: u32::MAX,
@@ -41,17 +41,17 @@ impl PlainReceive {
         self.delivered == Instant::NEVER
     }
 
-    /// What is reported, if there is a place for it.
+    /// The plain form of a report; `None` if a count does not fit.
     #[inline]
     pub(crate) fn of(report: &ReceiveReport) -> Option<Self> {
         let ReceiveReport { bytes, latency_sum_ps, frames, marks, cnps, chunk, round, .. } = *report;
         let delivered = report.delivered()?;
         let (latency_min, latency_max) = report.latency_range().unwrap_or_default();
-        // No latency is more than their sum.
+        // No latency exceeds their sum.
         let is_small = (frames | round) >> u16::BITS == 0 && latency_sum_ps >> u32::BITS == 0;
         let cnps_bits = u32::BITS - Self::BYTES - Self::MARKS;
-        let has_place = bytes >> Self::BYTES == 0 && marks >> Self::MARKS | cnps >> cnps_bits == 0;
-        (is_small && has_place && report.is_plain()).then_some(Self {
+        let fits = bytes >> Self::BYTES == 0 && marks >> Self::MARKS | cnps >> cnps_bits == 0;
+        (is_small && fits && report.is_plain()).then_some(Self {
             delivered,
             chunk,
             round: round as u16,
@@ -63,12 +63,12 @@ impl PlainReceive {
         })
     }
 
-    /// What was reported.
+    /// The full report.
     #[inline]
     pub(crate) fn report(&self) -> ReceiveReport {
-        let range = [self.latency_min_ps, self.latency_max_ps].map(|ps| Span(ps.into()));
+        let [min, max] = [self.latency_min_ps, self.latency_max_ps].map(|ps| Span(ps.into()));
         let mut report = ReceiveReport::new(self.chunk, self.round.into())
-            .with_latencies(self.frames.into(), self.latency_sum_ps.into(), range.into())
+            .with_latencies(self.frames.into(), self.latency_sum_ps.into(), min, max)
             .delivered_at(self.delivered);
         let bits = |first: u32, count: u32| self.bytes_marks >> first & ((1 << count) - 1);
         (report.frames, report.bytes) = (self.frames.into(), bits(0, Self::BYTES).into());
@@ -77,14 +77,14 @@ impl PlainReceive {
         report
     }
 
-    /// The chunk, and its round.
+    /// The chunk and its round.
     #[inline]
     pub(crate) fn key(&self) -> Key {
         (self.chunk, self.round.into())
     }
 }
 
-/// A chunk that was acknowledged whole, of which no frame was sent again, without NAK or timeout.
+/// Report of a chunk that was acknowledged completely, without retransmission, NAK or timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainSend {
     posted: Instant,
@@ -98,35 +98,36 @@ pub(crate) struct PlainSend {
 }
 
 impl PlainSend {
-    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, with so
-    /// many congestion notifications, if there is a place for it.
+    /// A report; `None` if a count does not fit.
     #[inline]
     pub(crate) fn new(
         (chunk, round): Key,
-        (frames, bytes): (u32, u64),
+        frames: u32,
+        bytes: u64,
         cnps: u32,
-        (posted, completed): (Instant, Instant),
+        posted: Instant,
+        completed: Instant,
     ) -> Option<Self> {
         let is_small = bytes >> u32::BITS == 0 && (round | cnps) >> u16::BITS == 0;
         let (round, cnps, bytes) = (round as u16, cnps as u16, bytes as u32);
         is_small.then_some(Self { posted, completed, chunk, round, cnps, frames, bytes })
     }
 
-    /// What is reported, if there is a place for it.
+    /// The plain form of a report; `None` if a count does not fit.
     #[inline]
     pub(crate) fn of(report: &SendReport) -> Option<Self> {
         let SendReport { chunk, round, frames, bytes, cnps, posted, .. } = *report;
         let completed = report.completed().filter(|_| report.is_plain())?;
-        Self::new((chunk, round), (frames, bytes), cnps, (posted, completed))
+        Self::new((chunk, round), frames, bytes, cnps, posted, completed)
     }
 
-    /// The chunk, and its round.
+    /// The chunk and its round.
     #[inline]
     pub(crate) fn key(&self) -> Key {
         (self.chunk, self.round.into())
     }
 
-    /// What was reported.
+    /// The full report.
     #[inline]
     pub(crate) fn report(&self) -> SendReport {
         let mut report = SendReport::new(self.chunk, self.round.into(), self.posted)
@@ -143,37 +144,37 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers of which most have a place, and some have not.
+    /// Numbers of which most fit.
     fn number() -> impl Strategy<Value = u64> {
         prop_oneof![Just(0), 1..1_u64 << 16, 1..1_u64 << 34]
     }
 
     proptest! {
         #[test]
-        fn what_has_a_place_comes_back_as_it_was(
+        fn reports_that_fit_are_restored(
             (round, frames, bytes, sum) in (number(), number(), number(), number()),
             (marks, cnps, dropped) in (0..40_u32, 0..10_u32, 0..2_u32),
         ) {
             let (round, frames) = (round as u32, frames as u32);
-            let range = (Span(sum / 3), Span(sum / 2));
-            let mut report = ReceiveReport::new(7, round).with_latencies(frames, sum, range).delivered_at(Instant(9));
+            let latencies = ReceiveReport::new(7, round).with_latencies(frames, sum, Span(sum / 3), Span(sum / 2));
+            let mut report = latencies.delivered_at(Instant(9));
             (report.frames, report.bytes) = (frames + dropped, bytes);
             (report.marks, report.cnps) = (marks, cnps.min(marks));
             let is_small = round.max(frames) < 1 << 16 && bytes < 1 << 24 && sum < 1 << 32;
             let plain = PlainReceive::of(&report);
             prop_assert_eq!(plain.is_some(), is_small && marks < 32 && report.cnps < 8 && dropped == 0);
-            if let Some(found) = plain.map(|plain| plain.report()) {
-                let told = |report: &ReceiveReport| {
-                    let counts = (report.frames, report.latency_frames, report.bytes, report.latency_sum_ps);
+            if let Some(restored) = plain.map(|plain| plain.report()) {
+                let counts = |report: &ReceiveReport| {
+                    let frames = (report.frames, report.latency_frames, report.bytes, report.latency_sum_ps);
                     let marked = (report.marks, report.cnps);
-                    (report.chunk, report.round, counts, marked, report.latency_range(), report.delivered())
+                    (report.chunk, report.round, frames, marked, report.latency_range(), report.delivered())
                 };
-                prop_assert_eq!(told(&found), told(&report));
+                prop_assert_eq!(counts(&restored), counts(&report));
             }
         }
 
         #[test]
-        fn what_was_sent_comes_back_as_it_was(
+        fn send_reports_are_restored(
             (round, frames, bytes, posted) in (number(), number(), number(), number()),
             (naks, cnps) in (0..2_u32, number()),
         ) {
@@ -184,15 +185,15 @@ mod tests {
             let is_small = bytes < 1 << 32 && report.round.max(report.cnps) < 1 << 16;
             let plain = PlainSend::of(&report);
             prop_assert_eq!(plain.is_some(), is_small && naks == 0);
-            if let Some(found) = plain.map(|plain| plain.report()) {
-                prop_assert_eq!(format!("{found:?}"), format!("{report:?}"));
+            if let Some(restored) = plain.map(|plain| plain.report()) {
+                prop_assert_eq!(format!("{restored:?}"), format!("{report:?}"));
             }
             prop_assert!(PlainSend::of(&open).is_none());
         }
     }
 
     #[test]
-    fn what_was_not_delivered_is_not_plain() {
+    fn an_undelivered_chunk_has_no_plain_report() {
         assert!(PlainReceive::of(&ReceiveReport::new(7, 0)).is_none());
     }
 }

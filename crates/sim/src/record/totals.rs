@@ -1,24 +1,25 @@
-//! What the simulated world counts while it runs.
+//! Counters of all nodes of a partition, updated during a run: packet-hops, payload delivered, retry deadlines.
 
+use super::Record;
+use crate::packet::Packet;
 use std::iter::Sum;
 use units::Instant;
 
-/// What a host or switch may do while it is processed.
-pub(crate) type Context<M, R> = engine::Context<M, R, Totals>;
+/// Outputs of a host or switch while it is processed.
+pub(crate) type Context = engine::Context<Packet, Record, Totals>;
 
-/// What the nodes of a partition count.
+/// Counters of the nodes of a partition.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
-    /// Frames that crossed a link, and what else was sent over one.
+    /// Frames and link control packets that crossed a link.
     pub(crate) messages: u64,
-    /// Payload delivered of what ends by itself [bytes], a message without payload being one, and when there
-    /// last was any.
+    /// Payload delivered for jobs and connections that end by themselves [bytes], where a message without payload
+    /// counts as one byte; and time of the last such delivery.
     pub(crate) progress: u64,
     pub(crate) progress_at: Instant,
-    /// Payload that hosts were delivered by RDMA, whether of what ends by itself or not [bytes].
+    /// Payload delivered by RDMA for all jobs [bytes].
     pub(crate) delivered: u64,
-    /// Until then a queue pair may fail, as far as is known; none fails that was not told of some windows
-    /// before.
+    /// Latest time at which a queue pair at its last retry may fail; it is noted several windows before.
     pub(crate) last_retry_until: Instant,
 }
 
@@ -35,13 +36,13 @@ impl Sum for Totals {
 }
 
 impl Totals {
-    /// A queue pair fails at `deadline` if nothing comes until then.
+    /// A queue pair fails at `deadline` unless it receives an acknowledgement before.
     #[cold]
     pub(crate) fn add_last_retry(&mut self, deadline: Instant) {
         self.last_retry_until = self.last_retry_until.max(deadline);
     }
 
-    /// So much of what ends by itself was delivered at `now` [bytes].
+    /// Counts `progress` bytes delivered at `now` for a job or connection that ends by itself.
     #[inline]
     pub(crate) fn add_progress(&mut self, progress: u64, now: Instant) {
         self.progress += progress;

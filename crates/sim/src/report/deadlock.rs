@@ -7,12 +7,10 @@
 //! queues it waits for are blocked: none of them sends again, unless a watchdog intervenes. Queues paused by
 //! a host are not blocked, as a host drains its buffer eventually.
 
-use super::World;
-use super::probe::SeriesProbe;
+use super::{World, WorldPartition};
 use crate::packet::Priority;
 use crate::setup::FabricNode;
 use crate::switch::Switch;
-use engine::Partition;
 use record::EventRow;
 use std::collections::{BTreeMap, BTreeSet};
 use topology::Graph;
@@ -35,29 +33,29 @@ struct Waits<'a> {
 /// deadlock. `since` is the time of the last progress of the run, `now` its end.
 pub(crate) fn deadlock_events(
     world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
+    partitions: &[WorldPartition],
     since: Instant,
     now: Instant,
 ) -> Vec<EventRow> {
     let waits = Waits::of(world, partitions, now);
-    let circles = circles(&blocked(&waits.waits));
-    circles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
+    let cycles = cycles(&blocked(&waits.waits));
+    cycles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
 }
 
 impl<'a> Waits<'a> {
-    fn of(world: &'a World, partitions: &'a [Partition<FabricNode, SeriesProbe>], now: Instant) -> Self {
+    fn of(world: &'a World, partitions: &'a [WorldPartition], now: Instant) -> Self {
         let nodes = (0..).map(NodeId).zip(world.nodes_of(partitions));
         let switches = nodes.filter_map(|(node, state)| match state {
             FabricNode::Switch(switch) => Some((node, switch)),
             FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
         });
         let kind = if world.fabric.credits.is_some() { "credit_deadlock" } else { "pfc_deadlock" };
-        let mut found =
+        let mut waits =
             Self { graph: &world.fabric.graph, kind, switches: switches.collect(), waits: BTreeMap::new() };
 
-        let paused: Vec<Queue> = found.paused_queues(now).collect();
-        found.waits = paused.into_iter().map(|queue| (queue, found.waits_for(queue))).collect();
-        found
+        let paused: Vec<Queue> = waits.paused_queues(now).collect();
+        waits.waits = paused.into_iter().map(|queue| (queue, waits.waits_for(queue))).collect();
+        waits
     }
 
     /// Egress queues that contain frames and may not send at `now`.
@@ -78,12 +76,12 @@ impl<'a> Waits<'a> {
         let plug = self.graph.node(node).ports[usize::from(port)];
         let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
         let ingress = peer.numbers_of(plug.peer).start as u16 + plug.peer_port;
-        if !peer.holds_back(ingress, priority) {
+        if !peer.blocks_sender(ingress, priority) {
             return Vec::new();
         }
         let ports = peer.ports_of(plug.peer);
-        let holds = |egress: &u16| ports[usize::from(*egress)].holds(ingress, priority);
-        (0..ports.len() as u16).filter(holds).map(|egress| (plug.peer, egress, priority)).collect()
+        let has_frames = |egress: &u16| ports[usize::from(*egress)].has_frames_of(ingress, priority);
+        (0..ports.len() as u16).filter(has_frames).map(|egress| (plug.peer, egress, priority)).collect()
     }
 
     fn event(&self, (node, port, priority): Queue, since: Instant) -> EventRow {
@@ -115,19 +113,19 @@ fn blocked<Q: Ord + Copy>(waits: &BTreeMap<Q, Vec<Q>>) -> BTreeMap<Q, Vec<Q>> {
 }
 
 /// Cycles of blocked queues; follows the first wait-for edge of each queue.
-fn circles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
-    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+fn cycles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
+    let (mut visited, mut cycles) = (BTreeSet::new(), Vec::new());
     for &start in blocked.keys() {
         let (mut path, mut queue) = (Vec::new(), start);
-        while seen.insert(queue) {
+        while visited.insert(queue) {
             path.push(queue);
             queue = blocked[&queue][0];
         }
         if let Some(first) = path.iter().position(|&each| each == queue) {
-            found.push(path.split_off(first));
+            cycles.push(path.split_off(first));
         }
     }
-    found
+    cycles
 }
 
 #[cfg(test)]
@@ -139,9 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_circle_is_found_in_order_and_what_leads_there_is_not() {
+    fn a_cycle_is_found_in_order_without_the_queues_that_lead_to_it() {
         let waits = waits(&[(1, &[4]), (2, &[1]), (4, &[2]), (9, &[1])]);
-        assert_eq!(circles(&blocked(&waits)), [[1, 4, 2]]);
+        assert_eq!(cycles(&blocked(&waits)), [[1, 4, 2]]);
     }
 
     #[test]
@@ -150,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_with_a_way_out_is_no_deadlock() {
+    fn a_cycle_with_an_exit_is_no_deadlock() {
         // Some of the frames that 2 waits for are in 7, which sends.
         assert!(blocked(&waits(&[(1, &[2]), (2, &[1, 7])])).is_empty());
     }
 
     #[test]
-    fn circles_apart_are_both_found() {
+    fn separate_cycles_are_both_found() {
         let waits = waits(&[(1, &[2]), (2, &[1]), (5, &[6]), (6, &[5])]);
-        assert_eq!(circles(&blocked(&waits)), [[1, 2], [5, 6]]);
+        assert_eq!(cycles(&blocked(&waits)), [[1, 2], [5, 6]]);
     }
 }

@@ -1,4 +1,5 @@
-//! Delivery reports of chunks that are not yet acknowledged.
+//! Delivery reports of chunks that are not yet acknowledged, in a hash table of cache lines; number of ended rounds
+//! of each chunk.
 
 use crate::record::{Key, PlainReceive, ReceiveReport};
 use engine::prefetch::prefetch;
@@ -34,15 +35,15 @@ impl Line {
     #[inline]
     fn free(&mut self) -> Option<&mut PlainReceive> {
         // A branch per slot would be mispredicted.
-        let place = &mut self.0[usize::from(!self.0[0].is_none())];
-        place.is_none().then_some(place)
+        let slot = &mut self.0[usize::from(!self.0[0].is_none())];
+        slot.is_none().then_some(slot)
     }
 
     /// The slot of a report.
     #[inline]
     fn of(&mut self, key: Key) -> Option<&mut PlainReceive> {
-        let place = &mut self.0[usize::from(self.0[0].key() != key)];
-        (place.key() == key).then_some(place)
+        let slot = &mut self.0[usize::from(self.0[0].key() != key)];
+        (slot.key() == key).then_some(slot)
     }
 }
 
@@ -57,20 +58,19 @@ impl Deliveries {
         prefetch(&self.lines, self.line_of(key));
     }
 
-    /// Inserts a plain report.
     #[inline]
     pub(crate) fn insert(&mut self, report: &PlainReceive) {
         if self.waiting >= self.lines.len() {
             self.grow();
         }
         let line = self.line_of(report.key());
-        let place = match self.lines[line].free() {
-            Some(place) => Some(place),
+        let slot = match self.lines[line].free() {
+            Some(slot) => Some(slot),
             None => self.lines[line ^ 1].free(),
         };
-        match place {
-            Some(place) => {
-                *place = *report;
+        match slot {
+            Some(slot) => {
+                *slot = *report;
                 self.waiting += 1;
             }
             None => self.insert_other(report.report()),
@@ -93,12 +93,12 @@ impl Deliveries {
     #[inline]
     pub(crate) fn take_from_line(&mut self, key: Key) -> Option<PlainReceive> {
         let line = self.line_of(key);
-        let place = match self.lines[line].of(key) {
-            Some(place) => place,
+        let slot = match self.lines[line].of(key) {
+            Some(slot) => slot,
             None => self.lines[line ^ 1].of(key)?,
         };
         self.waiting -= 1;
-        Some(std::mem::replace(place, PlainReceive::NONE))
+        Some(std::mem::replace(slot, PlainReceive::NONE))
     }
 
     /// The line of a report.
@@ -116,7 +116,7 @@ impl Deliveries {
         let lines = vec![Line::FREE; 2 * self.lines.len()];
         let before = std::mem::replace(&mut self.lines, lines);
         self.waiting = 0;
-        let reports = before.iter().flat_map(|line| &line.0).filter(|place| !place.is_none());
+        let reports = before.iter().flat_map(|line| &line.0).filter(|slot| !slot.is_none());
         reports.for_each(|report| self.insert(report));
     }
 }
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_ends_once_needs_no_count(ended in prop::collection::btree_set(0..300_u32, 0..100)) {
+        fn a_single_end_needs_no_count(ended in prop::collection::btree_set(0..300_u32, 0..100)) {
             let [mut once, mut counted] = [1, 2].map(|rounds| RoundsEnded::new(300, rounds));
             for &chunk in &ended {
                 once.count(chunk);

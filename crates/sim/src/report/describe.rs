@@ -1,7 +1,7 @@
-//! Description of a spec without running it: nodes, links, queue pairs.
+//! Description of a spec without running it: nodes, links, queue pairs and TCP connections.
 
 use super::capture::lid;
-use crate::setup::{Connection, Direction, Fabric, Flows, connections};
+use crate::setup::{Direction, Fabric, Flows, connections};
 use jobs::{QueuePair, destination_qpn};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
@@ -146,7 +146,7 @@ fn nodes(fabric: &Fabric) -> Vec<NodeDescription> {
 
 fn links(fabric: &Fabric) -> Vec<LinkDescription> {
     let graph = &fabric.graph;
-    let describe = |(number, link): (usize, &topology::Link)| {
+    let describe = |link: &topology::Link, number: usize| {
         let [from, to] = link.ends;
         LinkDescription {
             from: graph.node(from.node).name.clone(),
@@ -162,7 +162,7 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
             delay_ps: link.delay.0,
         }
     };
-    graph.links.iter().enumerate().map(describe).collect()
+    graph.links.iter().enumerate().map(|(number, link)| describe(link, number)).collect()
 }
 
 fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairDescription> {
@@ -197,8 +197,8 @@ fn tcp_connections(
     first: u32,
 ) -> Result<Vec<ConnectionDescription>, SpecError> {
     let ip = |attachment| fabric.graph.attachment(attachment).ip.to_string();
-    let numbered = (first..).zip(connections(spec, fabric)?);
-    let describe = |(qp, each): (u32, Connection)| ConnectionDescription {
+    let connections = connections(spec, fabric)?;
+    let descriptions = (first..).zip(&connections).map(|(qp, each)| ConnectionDescription {
         qp,
         job: spec.tcp[each.tcp as usize].name.clone(),
         src_rank: each.src.0,
@@ -209,8 +209,8 @@ fn tcp_connections(
         dst_ip: ip(each.dst_attachment),
         source_port: each.source_port,
         dscp: spec.tcp[each.tcp as usize].dscp.unwrap_or_default(),
-    };
-    Ok(numbered.map(describe).collect())
+    });
+    Ok(descriptions.collect())
 }
 
 /// Step of the first chunk of a queue pair; every queue pair has one.

@@ -23,24 +23,23 @@ pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescr
 pub use paths::{PathChoice, path_choices};
 pub(crate) use paths::{Paths, paths};
 pub use ports::{Numbers, PortRow, port_map};
-pub(crate) use probe::{
-    LiveView, Sample, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows,
-};
+pub(crate) use probe::{LiveView, Sample, SeriesProbe, emit_links, emit_ports, emit_series, total_rows};
 pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
 
-use crate::setup::{self, BuildOptions};
+use crate::setup::{self, BuildOptions, FabricNode};
 use spec::{RunSpec, SpecError};
 
 /// All parts of a run, observed for its time series.
 pub(crate) type World = setup::World<SeriesProbe>;
+
+/// A partition of a run, observed for its time series.
+pub(crate) type WorldPartition = engine::Partition<FabricNode, SeriesProbe>;
 
 /// Builds the world of `spec`.
 ///
 /// # Errors
 /// When the spec cannot be run.
 pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
-    setup::build(spec, options, |fabric, traffic, homes, partitions| {
-        SeriesProbe::assign(spec, fabric, traffic, homes, partitions)
-    })
+    setup::build(spec, options, SeriesProbe::assign)
 }

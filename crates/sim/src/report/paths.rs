@@ -43,10 +43,10 @@ pub fn path_choices(spec: &RunSpec) -> Result<Vec<PathChoice>, SpecError> {
     let mut walk = Walk::new(spec, &fabric, &flows);
     for pair in (0..flows.queue_pair_count()).map(|number| flows.queue_pair(number)).filter(is_shown) {
         let [_, destination] = flows.attachments(&pair, Direction::Forward);
-        walk.each_hop(&pair, |node, port, _| {
-            if fabric.routes.next_hops(node, destination).len() > 1 {
-                let switch = fabric.graph.node(node).name.clone();
-                choices.push(PathChoice { qp: pair.number, switch, port: port as u16 });
+        walk.each_hop(&pair, |hop| {
+            if fabric.routes.next_hops(hop.switch, destination).len() > 1 {
+                let switch = fabric.graph.node(hop.switch).name.clone();
+                choices.push(PathChoice { qp: pair.number, switch, port: hop.port as u16 });
             }
         });
     }
@@ -72,11 +72,11 @@ pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     let mut rows = Vec::new();
     let every = (0..flows.queue_pair_count()).step_by(stride).map(|number| flows.queue_pair(number));
     for pair in every.filter(is_shown) {
-        let mut hop = 0;
-        walk.each_hop(&pair, |node, port, peer| {
-            if peer.index() >= fabric.graph.hosts() {
-                rows.push(row(fabric, &pair, hop, (node, port, peer)));
-                hop += 1;
+        let mut number = 0;
+        walk.each_hop(&pair, |hop| {
+            if hop.peer.index() >= fabric.graph.hosts() {
+                rows.push(row(fabric, &pair, number, hop));
+                number += 1;
             }
         });
     }
@@ -102,17 +102,25 @@ fn stride(counts: &[u16], most: usize) -> Option<usize> {
     (least..=counts.len().max(least)).find(|&stride| sum(stride) <= most)
 }
 
-fn row(fabric: &Fabric, pair: &QueuePair, hop: u32, (node, port, peer): (NodeId, usize, NodeId)) -> PathRow {
+fn row(fabric: &Fabric, pair: &QueuePair, number: u32, hop: Hop) -> PathRow {
     PathRow {
         qp: pair.number,
         job: pair.job,
         src_rank: pair.src.0,
         dst_rank: pair.dst.0,
-        hop,
-        node: fabric.graph.node(node).name.clone(),
-        port: port as u32,
-        peer: fabric.graph.node(peer).name.clone(),
+        hop: number,
+        node: fabric.graph.node(hop.switch).name.clone(),
+        port: hop.port as u32,
+        peer: fabric.graph.node(hop.peer).name.clone(),
     }
+}
+
+/// A switch on a path, its egress port and the node at the other end.
+#[derive(Clone, Copy)]
+struct Hop {
+    switch: NodeId,
+    port: usize,
+    peer: NodeId,
 }
 
 /// A switch on the paths.
@@ -169,14 +177,14 @@ impl<'a> Walk<'a> {
     /// Follows a queue pair; returns the number of links between switches on its path.
     fn count(&mut self, pair: &QueuePair) -> u16 {
         let mut switches = 0;
-        self.each_hop(pair, |_, _, _| switches += 1);
+        self.each_hop(pair, |_| switches += 1);
         // The last switch is connected to the host.
         switches - 1
     }
 
-    /// Follows a queue pair; calls `take` with each switch on its path, its egress port and the next node.
+    /// Follows a queue pair; calls `take` with each hop.
     #[inline]
-    fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(NodeId, usize, NodeId)) {
+    fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(Hop)) {
         let hosts = self.graph.hosts();
         let ends @ [source, destination] = self.flows.attachments(pair, Direction::Forward);
         let packet = probe_packet(self.flows, pair, ends);
@@ -190,7 +198,7 @@ impl<'a> Walk<'a> {
             let port = usize::from(hops[choice]);
             let (peer, queue_pairs) = &mut ports[port];
             *queue_pairs += 1;
-            take(node, port, *peer);
+            take(Hop { switch: node, port, peer: *peer });
             node = *peer;
         }
     }

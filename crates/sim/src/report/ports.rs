@@ -117,29 +117,29 @@ pub fn port_map(spec: &RunSpec) -> Result<Vec<PortRow>, SpecError> {
 }
 
 fn sent_by_jobs(spec: &RunSpec, flows: &Flows) -> Vec<SentByPort> {
-    let mut found: Vec<SentByPort> = spec.jobs.iter().map(|_| SentByPort::new()).collect();
+    let mut sent_by_port: Vec<SentByPort> = spec.jobs.iter().map(|_| SentByPort::new()).collect();
     // Queue pairs between ranks of one host use its memory and no port.
     let between_hosts = |pair: &QueuePair| !pair.is_local();
     flows.queue_pairs().filter(between_hosts).for_each(|pair| {
-        let job = &mut found[pair.job as usize];
+        let job = &mut sent_by_port[pair.job as usize];
         let [from, to] = flows.attachments(&pair, Direction::Forward);
         let sent = job.entry((pair.src.0, from)).or_default();
         sent.source_ports.add(pair.udp_source_port().into());
         sent.destination_qps.add(destination_qpn(pair.number).value());
         job.entry((pair.dst.0, to)).or_default();
     });
-    found
+    sent_by_port
 }
 
 fn sent_by_tcp(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<SentByPort>, SpecError> {
-    let mut found: Vec<SentByPort> = spec.tcp.iter().map(|_| SentByPort::new()).collect();
+    let mut sent_by_port: Vec<SentByPort> = spec.tcp.iter().map(|_| SentByPort::new()).collect();
     for each in connections(spec, fabric)? {
-        let traffic = &mut found[each.tcp as usize];
+        let traffic = &mut sent_by_port[each.tcp as usize];
         let sent = traffic.entry((each.src.0, each.src_attachment)).or_default();
         sent.source_ports.add(each.source_port.into());
         traffic.entry((each.dst.0, each.dst_attachment)).or_default();
     }
-    Ok(found)
+    Ok(sent_by_port)
 }
 
 /// The ranks of a job or of TCP traffic.
@@ -160,10 +160,10 @@ impl Group<'_> {
                 sent.insert((rank, fabric.graph.attachment_of(HostId(host), 0)), Sent::default());
             }
         }
-        sent.into_iter().map(|((rank, id), sent)| self.row(spec, fabric, (rank, id), sent)).collect()
+        sent.into_iter().map(|((rank, id), sent)| self.row(spec, fabric, rank, id, sent)).collect()
     }
 
-    fn row(&self, spec: &RunSpec, fabric: &Fabric, (rank, id): (u32, AttachmentId), sent: Sent) -> PortRow {
+    fn row(&self, spec: &RunSpec, fabric: &Fabric, rank: u32, id: AttachmentId, sent: Sent) -> PortRow {
         let graph = &fabric.graph;
         let Attachment { host, host_port, switch, switch_port, ip, prefix, gateway, mac, .. } =
             *graph.attachment(id);

@@ -1,4 +1,4 @@
-//! Progress of each job: its chunks by outcome, and its rounds.
+//! Progress of each job: chunks by outcome, start and end of rounds, durations of measured rounds, first failure.
 
 use super::invariants;
 use crate::nic::Measured;
@@ -44,7 +44,7 @@ pub(crate) struct JobProgress {
     /// Rows made.
     pub(crate) rows: u64,
     /// One past the last round of which a chunk was posted.
-    begun: u32,
+    rounds_started: u32,
     /// Complete rounds before the first incomplete one.
     pub(crate) rounds: u32,
     /// Completion of the last chunk of those.
@@ -73,7 +73,7 @@ struct OpenRound {
     /// Incomplete chunks.
     left: u64,
     /// Time at which the first rank started the round, after a barrier.
-    begun: Instant,
+    start: Instant,
     /// Latest completion so far.
     last: Instant,
     /// The longest time of a chunk.
@@ -87,12 +87,11 @@ pub(crate) struct Failure {
     pub(crate) loss: Option<(u64, u64)>,
 }
 
-/// Adds the duration of a round.
-fn add_time(times: &mut Option<RoundTimes>, took: Span) {
-    let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: took.0, max_ps: took.0 });
-    times.sum_ps += took.0;
-    times.min_ps = times.min_ps.min(took.0);
-    times.max_ps = times.max_ps.max(took.0);
+fn add_time(times: &mut Option<RoundTimes>, duration: Span) {
+    let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: duration.0, max_ps: duration.0 });
+    times.sum_ps += duration.0;
+    times.min_ps = times.min_ps.min(duration.0);
+    times.max_ps = times.max_ps.max(duration.0);
 }
 
 impl JobProgress {
@@ -103,7 +102,7 @@ impl JobProgress {
             failed: 0,
             failed_control: 0,
             rows: 0,
-            begun: 0,
+            rounds_started: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
             barrier_rounds: Vec::new(),
@@ -168,13 +167,13 @@ impl JobProgress {
     }
 
     /// Rounds in which every chunk has a row, posted or not.
-    pub(crate) fn rounds_begun(&self) -> u32 {
-        if self.is_background() { 0 } else { self.begun.max(1) }
+    pub(crate) fn rounds_started(&self) -> u32 {
+        if self.is_background() { 0 } else { self.rounds_started.max(1) }
     }
 
     /// A chunk of `round` was posted.
     pub(crate) fn post_chunk(&mut self, round: u32) {
-        self.begun = self.begun.max(round + 1);
+        self.rounds_started = self.rounds_started.max(round + 1);
     }
 
     /// A chunk of `round` completed. Without recovery a round may complete before an earlier one that lost a
@@ -201,11 +200,11 @@ impl JobProgress {
     }
 
     /// A rank started a round after a barrier.
-    pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
+    pub(crate) fn start_round(&mut self, round: u32, at: Instant) {
         // All chunks of a round may have arrived before a rank that only receives in it has left the barrier.
         if round >= self.rounds {
             let open = self.open_round(round);
-            open.begun = open.begun.min(at);
+            open.start = open.start.min(at);
         }
     }
 
@@ -214,7 +213,7 @@ impl JobProgress {
         let index = (round - self.rounds) as usize;
         let new = OpenRound {
             left: self.plan.chunks,
-            begun: Instant::NEVER,
+            start: Instant::NEVER,
             last: Instant::ZERO,
             slowest: Span::ZERO,
         };
@@ -230,27 +229,27 @@ impl JobProgress {
         if !self.plan.has_barriers {
             self.note_round(self.rounds, round.slowest);
         } else if self.rounds >= self.plan.warm_up_rounds {
-            let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
-            let took = self.rounds_end.since(begun);
-            invariants::check_round(self.rounds, took, round.slowest);
-            self.barrier_rounds.push(took);
+            let start = if self.rounds == 0 { self.plan.start } else { round.start };
+            let duration = self.rounds_end.since(start);
+            invariants::check_round(self.rounds, duration, round.slowest);
+            self.barrier_rounds.push(duration);
         }
         self.rounds += 1;
     }
 
     /// Records the duration of one of several back-to-back rounds at a rank, or of a chunk of it.
-    pub(crate) fn note_round(&mut self, round: u32, took: Span) {
+    pub(crate) fn note_round(&mut self, round: u32, duration: Span) {
         if self.rank_times.len() <= round as usize {
             self.rank_times.resize(round as usize + 1, Span::ZERO);
         }
         let slowest = &mut self.rank_times[round as usize];
-        *slowest = took.max(*slowest);
+        *slowest = duration.max(*slowest);
     }
 
     /// Durations of the complete measured rounds; `ranks` are the measurements of the ranks.
     pub(crate) fn round_times(&self, ranks: &[Measured]) -> Option<RoundTimes> {
         let mut times = None;
-        self.measured_rounds(ranks).for_each(|(_, took)| add_time(&mut times, took));
+        self.measured_rounds(ranks).for_each(|(_, duration)| add_time(&mut times, duration));
         if self.plan.has_barriers || self.is_one_round() {
             return times;
         }
@@ -267,13 +266,13 @@ impl JobProgress {
         if job.round_bytes.is_none() {
             return sizes;
         }
-        for (round, took) in self.measured_rounds(ranks) {
+        for (round, duration) in self.measured_rounds(ranks) {
             let data_bytes = job.bytes_of_round(round);
             let index = sizes.iter().position(|each| each.data_bytes == data_bytes).unwrap_or_else(|| {
                 sizes.push(SizeTimes { data_bytes, ..SizeTimes::default() });
                 sizes.len() - 1
             });
-            sizes[index].add(took.0);
+            sizes[index].add(duration.0);
         }
         sizes
     }
@@ -284,15 +283,15 @@ impl JobProgress {
             move |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
         let first = self.plan.warm_up_rounds;
         (first..self.rounds.max(first)).map(move |round| {
-            let took = if self.plan.has_barriers {
+            let duration = if self.plan.has_barriers {
                 self.barrier_rounds[(round - first) as usize]
             } else if self.is_one_round() {
                 self.rounds_end.since(self.plan.start)
             } else {
-                let open = still_open(round).map(|(_, took)| took).max().unwrap_or_default();
+                let open = still_open(round).map(|(_, duration)| duration).max().unwrap_or_default();
                 open.max(self.rank_times[round as usize])
             };
-            (round, took)
+            (round, duration)
         })
     }
 
@@ -319,7 +318,6 @@ impl JobProgress {
         self.first_failed.get_or_insert(failure);
     }
 
-    /// A chunk of `round` failed.
     pub(crate) fn fail_chunk(&mut self, round: u32, failure: Failure) {
         self.post_chunk(round);
         self.fail(failure);

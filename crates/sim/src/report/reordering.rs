@@ -12,7 +12,6 @@ use spec::RunSpec;
 /// Packets of one bucket: smallest distance, largest distance, count.
 type Distances = (u32, u32, u64);
 
-/// The rows of a run.
 pub(crate) fn reordering_rows(spec: &RunSpec, world: &World) -> Vec<ReorderingRow> {
     let mut of_pairs: Vec<(u32, Vec<Distances>)> = world
         .nodes()

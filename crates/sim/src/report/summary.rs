@@ -1,22 +1,19 @@
-//! Summary of a run.
+//! Summary of a run: outcome of jobs and TCP traffic, frame counts by fate, late frames; events of storms, stalls and
+//! threshold changes.
 
 use super::connections::tcp_summaries;
-use super::probe::SeriesProbe;
 use super::progress::JobProgress;
-use super::{World, invariants};
+use super::{World, WorldPartition, invariants};
 use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
-use crate::switch::ecn_control::EcnControl;
+use crate::switch::marking::ecn_control::EcnControl;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
 use record::EventRow;
-use spec::{
-    JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary, TcpSpec,
-    TcpSummary,
-};
+use spec::{JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary};
 use std::collections::HashMap;
 use topology::Node;
 use units::{Instant, NodeId};
@@ -121,11 +118,11 @@ pub(crate) fn summarise(
         .map(|((job, progress), late)| JobSummary { late, ..job_summary(spec, world, job, progress) })
         .collect();
     let tcp = tcp_summaries(spec, world, last.end);
-    let has_ended = |(tcp, of): (&TcpSpec, &TcpSummary)| {
-        tcp.duration_ps.is_none() || of.connections_complete == of.connections
-    };
-    let all_complete =
-        jobs.iter().all(|job| job.status == RunStatus::Complete) && spec.tcp.iter().zip(&tcp).all(has_ended);
+    let mut traffic = spec.tcp.iter().zip(&tcp);
+    let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete)
+        && traffic.all(|(tcp, summary)| {
+            tcp.duration_ps.is_none() || summary.connections_complete == summary.connections
+        });
     let ends_with_jobs = all_complete && !is_cut_off;
     RunSummary {
         status: run_status(all_complete, is_stalled),
@@ -229,7 +226,7 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     }
     let chunk = flows.chunk(first.chunk);
     let pair = flows.queue_pair(chunk.queue_pair);
-    let place = format!(
+    let location = format!(
         "first: rank {} to rank {}, step {}, queue pair {}",
         pair.src,
         pair.dst,
@@ -238,9 +235,9 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     );
     let ended = format!("{} of {chunks} chunks failed and {waiting} never completed", progress.failed);
     match first.loss {
-        None => format!("{ended}; {place} used up its {} retries", spec.transport.retry_count),
+        None => format!("{ended}; {location} used up its {} retries", spec.transport.retry_count),
         Some((sent, lost)) => format!(
-            "{} of {} frames lost on {} queue pair{} without recovery: {ended}; {place} lost {lost} of its {sent} frames",
+            "{} of {} frames lost on {} queue pair{} without recovery: {ended}; {location} lost {lost} of its {sent} frames",
             progress.frames_lost,
             progress.frames_sent,
             progress.losers,
@@ -260,7 +257,7 @@ const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
 /// Every switch, with its node in the graph.
 fn switches<'a>(
     world: &'a World,
-    partitions: &'a [Partition<FabricNode, SeriesProbe>],
+    partitions: &'a [WorldPartition],
 ) -> impl Iterator<Item = (NodeId, &'a Node, &'a Switch)> {
     let nodes = (0..).map(NodeId).zip(&world.fabric.graph.nodes).zip(world.nodes_of(partitions));
     nodes.filter_map(|((id, node), state)| match state {
@@ -270,11 +267,7 @@ fn switches<'a>(
 }
 
 /// Evidence of a stall: each egress port that is paused with frames waiting.
-pub(crate) fn stall_evidence(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-    since: Instant,
-) -> Vec<EventRow> {
+pub(crate) fn stall_evidence(world: &World, partitions: &[WorldPartition], since: Instant) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         for (index, port) in switch.ports_of(id).iter().enumerate() {
@@ -297,10 +290,7 @@ pub(crate) fn stall_evidence(
 }
 
 /// Starts and ends of storms detected by the PFC watchdogs.
-pub(crate) fn storm_events(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-) -> Vec<EventRow> {
+pub(crate) fn storm_events(world: &World, partitions: &[WorldPartition]) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         let log = switch.watchdog().map_or(&[][..], Watchdog::log);
@@ -312,10 +302,7 @@ pub(crate) fn storm_events(
 }
 
 /// The first changes of the ECN thresholds at each port.
-pub(crate) fn threshold_events(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-) -> Vec<EventRow> {
+pub(crate) fn threshold_events(world: &World, partitions: &[WorldPartition]) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         for (number, port) in switch.ports_of(id).iter().enumerate() {
@@ -332,12 +319,12 @@ pub(crate) fn threshold_events(
 }
 
 fn storm_event(node: &str, port: usize, event: &StormEvent) -> EventRow {
-    let place = format!("port {port} at priority {}", event.priority.0);
+    let location = format!("port {port} at priority {}", event.priority.0);
     let (kind, detail) = match event.change {
         StormChange::Detected { bytes } => {
-            ("pfc_storm", format!("{place}: paused with {bytes} bytes waiting"))
+            ("pfc_storm", format!("{location}: paused with {bytes} bytes waiting"))
         }
-        StormChange::Restored => ("pfc_restored", format!("{place}: pauses are obeyed again")),
+        StormChange::Restored => ("pfc_restored", format!("{location}: pauses are obeyed again")),
     };
     EventRow { time_ps: event.at.0, kind, node: node.to_owned(), detail }
 }

@@ -1,39 +1,35 @@
-//! Builds a runnable world from a spec: the graph, the queue pairs, the nodes.
+//! Builds a runnable world from a spec: the network (`fabric`), the traffic of its jobs (`traffic`), the state of
+//! each host (`hosts`) and switch (`switches`), and from these the nodes of each partition (`world`).
 
-mod chips;
-mod clocks;
-mod colours;
-mod controllers;
 mod fabric;
-mod flows;
 mod hosts;
-mod lazy_queue_pairs;
-mod pair_places;
 mod partitioning;
-mod places;
-mod pools;
-mod ports;
-mod scheduled;
-mod schedules;
-mod settings;
-mod sides;
-mod storage;
 mod switches;
-mod tcp;
+mod traffic;
 mod two_phase;
-mod unloaded;
 mod world;
 
-pub(crate) use chips::Chips;
-pub(crate) use clocks::HostClock;
 pub(crate) use fabric::Fabric;
-pub(crate) use flows::Flows;
-pub(crate) use lazy_queue_pairs::may_be_lazy;
+pub(crate) use fabric::chips::Chips;
+use fabric::settings::Settings;
+pub(crate) use hosts::clocks::HostClock;
+pub(crate) use hosts::lazy_queue_pairs::may_be_lazy;
+pub(crate) use partitioning::Location;
 pub(crate) use paths::Direction;
-pub(crate) use scheduled::{check_scheduled, host_ports};
-pub(crate) use schedules::check_flows;
-use settings::Settings;
+pub(crate) use switches::scheduled::{check_scheduled, host_ports};
 pub(crate) use switches::{balancers, check_buffers};
-pub(crate) use tcp::{Connection, TCP_DESTINATION_PORT, connections, host_tcp};
+pub(crate) use traffic::flows::{Flows, check_flows};
+pub(crate) use traffic::tcp::{Connection, TCP_DESTINATION_PORT, connections, host_tcp};
 pub(crate) use two_phase::TwoPhaseRule;
-pub(crate) use world::{BuildOptions, FabricNode, World, build};
+pub(crate) use world::{BuildOptions, FabricNode, Layout, World, build};
+
+use spec::SpecError;
+
+/// Error of an unsupported value of a field of a spec.
+pub(crate) fn unsupported(
+    field: impl Into<String>,
+    found: impl Into<String>,
+    allowed: impl Into<String>,
+) -> SpecError {
+    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
+}

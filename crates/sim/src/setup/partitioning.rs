@@ -4,26 +4,34 @@ use super::Chips;
 use topology::Graph;
 use units::NodeId;
 
-/// Partition of each node of `graph`, and its index there.
+/// Location of a node of the graph in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location {
+    pub(crate) partition: u32,
+    /// Index in the partition.
+    pub(crate) index: u32,
+}
+
+/// Location of each node of `graph`.
 ///
 /// Hosts are divided evenly in their order; a switch with the first port of hosts is in the partition of the
 /// first of these hosts. Every other switch, lower tiers first, is assigned to the partition of a neighbour:
 /// the one with the fewest links between switches so far. Hence the switches of a pod are in the partition of
 /// its hosts. The switches of a chip are one node, assigned like the first of them.
-pub(super) fn assign_partitions(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<(u32, u32)> {
+pub(super) fn assign_partitions(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<Location> {
     let partition_of = partitions_of(graph, partitions);
     let mut sizes = vec![0; partitions];
-    let mut homes: Vec<(u32, u32)> = Vec::with_capacity(partition_of.len());
+    let mut locations: Vec<Location> = Vec::with_capacity(partition_of.len());
     for (node, partition) in partition_of.into_iter().enumerate() {
         let first = chips.first(NodeId(node as u32)).index();
-        homes.push(if first < node {
-            homes[first]
+        locations.push(if first < node {
+            locations[first]
         } else {
             sizes[partition] += 1;
-            (partition as u32, sizes[partition] - 1)
+            Location { partition: partition as u32, index: sizes[partition] - 1 }
         });
     }
-    homes
+    locations
 }
 
 fn partitions_of(graph: &Graph, partitions: usize) -> Vec<usize> {
@@ -73,23 +81,23 @@ mod tests {
     }
 
     /// Links between nodes of two partitions.
-    fn cut(graph: &Graph, homes: &[(u32, u32)]) -> usize {
-        let is_cut = |ends: [usize; 2]| homes[ends[0]].0 != homes[ends[1]].0;
+    fn cut(graph: &Graph, locations: &[Location]) -> usize {
+        let is_cut = |ends: [usize; 2]| locations[ends[0]].partition != locations[ends[1]].partition;
         graph.links.iter().filter(|link| is_cut(link.ends.map(|end| end.node.index()))).count()
     }
 
     #[test]
     fn a_pod_stays_together_and_cores_are_dealt_out_evenly() {
         let graph = fat_tree();
-        let homes = assign_partitions(&graph, &Chips::default(), 4);
+        let locations = assign_partitions(&graph, &Chips::default(), 4);
         let cores: Vec<u32> = (graph.hosts()..graph.nodes.len())
             .filter(|&node| graph.nodes[node].tier == 3)
-            .map(|node| homes[node].0)
+            .map(|node| locations[node].partition)
             .collect();
         assert_eq!(cores.len(), 8);
-        assert!((0..4).all(|partition| cores.iter().filter(|&&home| home == partition).count() == 2));
+        assert!((0..4).all(|partition| cores.iter().filter(|&&own| own == partition).count() == 2));
         // One of the four links of a core is within its partition.
-        assert_eq!(cut(&graph, &homes), 8 * 3, "links within pods are not cut");
+        assert_eq!(cut(&graph, &locations), 8 * 3, "links within pods are not cut");
     }
 
     #[test]
@@ -103,22 +111,22 @@ mod tests {
             fabric_link: cable(),
         };
         let graph = graph.build().unwrap();
-        let homes = assign_partitions(&graph, &Chips::default(), 4);
+        let locations = assign_partitions(&graph, &Chips::default(), 4);
         for partition in 0..4 {
-            let own = homes.iter().filter(|home| home.0 == partition).count();
+            let own = locations.iter().filter(|location| location.partition == partition).count();
             assert_eq!(own, 4 + 1 + 2, "hosts, a leaf, two spines");
         }
     }
 
     #[test]
-    fn places_in_a_partition_are_numbers_without_gaps() {
+    fn indices_in_a_partition_have_no_gaps() {
         let graph = fat_tree();
         for partitions in [1, 3, 7, graph.nodes.len()] {
-            let mut homes = assign_partitions(&graph, &Chips::default(), partitions);
-            homes.sort_unstable();
-            for (home, next) in homes.iter().zip(&homes[1..]) {
-                let follows = (home.0, home.1 + 1) == *next;
-                assert!(follows || (next.0 > home.0 && next.1 == 0), "{home:?} {next:?}");
+            let mut locations = assign_partitions(&graph, &Chips::default(), partitions);
+            locations.sort_unstable();
+            for (one, next) in locations.iter().zip(&locations[1..]) {
+                let follows = Location { index: one.index + 1, ..*one } == *next;
+                assert!(follows || (next.partition > one.partition && next.index == 0), "{one:?} {next:?}");
             }
         }
     }

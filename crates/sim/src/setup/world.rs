@@ -1,12 +1,12 @@
-//! Nodes, partitions and the wires between them.
+//! The world of a run: builds the nodes of each partition in parallel and connects their ports by wires.
 
+use super::hosts::nic::host_plan;
 use super::hosts::{HostMaker, queue_pair_settings};
-use super::partitioning::assign_partitions;
-use super::ports::host_plan;
-use super::scheduled::{ScheduledFabric, check_scheduled};
-use super::sides::sides;
-use super::storage::storage_plans;
+use super::partitioning::{Location, assign_partitions};
+use super::switches::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{balancers, check_buffers, check_pins, switch_plan};
+use super::traffic::storage::storage_plans;
+use super::two_phase::sides;
 use super::{Connection, Fabric, Flows, HostClock, connections, host_tcp};
 use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
@@ -52,7 +52,7 @@ impl Node for FabricNode {
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) -> Instant {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
@@ -81,8 +81,8 @@ pub(crate) struct World<P: Probe<FabricNode>> {
     pub(crate) flows: Arc<Flows>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) partitions: Vec<Partition<FabricNode, P>>,
-    /// Partition of each node of the graph, and its index there.
-    homes: Vec<(u32, u32)>,
+    /// Location of each node of the graph.
+    locations: Vec<Location>,
 }
 
 impl<P: Probe<FabricNode>> World<P> {
@@ -101,16 +101,16 @@ impl<P: Probe<FabricNode>> World<P> {
         &'a self,
         partitions: &'a [Partition<FabricNode, P>],
     ) -> impl Iterator<Item = &'a FabricNode> {
-        let place =
-            |&(partition, place): &(u32, u32)| &partitions[partition as usize].nodes()[place as usize];
-        self.homes.iter().map(place)
+        self.locations
+            .iter()
+            .map(|location| &partitions[location.partition as usize].nodes()[location.index as usize])
     }
 
     /// Packets in flight to a port of an Ethernet or InfiniBand node.
-    pub(crate) fn on_way_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
-        let (partition, place) = self.homes[node.index()];
+    pub(crate) fn in_flight_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
+        let Location { partition, index } = self.locations[node.index()];
         let first = usize::from(self.fabric.chips.first_port(node));
-        self.partitions[partition as usize].on_way_to(place, first + port)
+        self.partitions[partition as usize].messages_to(index, first + port)
     }
 }
 
@@ -131,15 +131,24 @@ pub(crate) struct BuildOptions {
     pub(crate) captured_tcp: HashSet<u32>,
 }
 
-/// Builds the world of `spec`. `probes` makes one probe per partition, given the partition and index of each
-/// node of the graph and the number of partitions.
+/// Traffic of a run, and the partitions of its nodes.
+pub(crate) struct Layout<'a> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) flows: &'a Flows,
+    pub(crate) connections: &'a [Connection],
+    /// Location of each node of the graph.
+    pub(crate) locations: &'a [Location],
+    pub(crate) partitions: usize,
+}
+
+/// Builds the world of `spec`; `probes` makes one probe per partition.
 ///
 /// # Errors
 /// When the spec cannot be run.
 pub(crate) fn build<P: Probe<FabricNode>>(
     spec: &RunSpec,
     options: &BuildOptions,
-    probes: impl FnOnce(&Fabric, (&Flows, &[Connection]), &[(u32, u32)], usize) -> Vec<P>,
+    probes: impl FnOnce(&RunSpec, &Layout<'_>) -> Vec<P>,
 ) -> Result<World<P>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
     check_scheduled(spec, &fabric)?;
@@ -148,14 +157,21 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     check_pins(spec, &fabric, &flows)?;
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
-    let homes = assign_partitions(&fabric.graph, &fabric.chips, partitions);
-    let makings = makings(spec, options, (&fabric, &flows, &connections), &homes, partitions);
+    let locations = assign_partitions(&fabric.graph, &fabric.chips, partitions);
+    let layout = Layout {
+        fabric: &fabric,
+        flows: &flows,
+        connections: &connections,
+        locations: &locations,
+        partitions,
+    };
+    let node_plans = node_plans(spec, options, &layout);
     let site = Site {
         spec,
         fabric: &fabric,
         hosts: HostMaker::new(spec, &fabric, &flows, options),
-        homes: &homes,
-        first_inbox: first_inboxes(&fabric, &homes, partitions),
+        locations: &locations,
+        first_inbox: first_inboxes(&layout),
         scheduled: ScheduledFabric::new(spec, &fabric),
         reroutes: fabric.failures.reroutes(&fabric.graph),
         exact_only: options.exact_only,
@@ -164,27 +180,28 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     let sharing = partitions.div_ceil(processors);
     let (span, slots) = (fabric.span, fabric.slots);
     let plan = |index| PartitionPlan { index, partitions, sharing, span, slots };
-    let probes = probes(&fabric, (&flows, &connections), &homes, partitions);
-    let parts = (0..).map(plan).zip(makings).zip(probes);
-    let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
+    let parts = (0..).map(plan).zip(node_plans).zip(probes(spec, &layout));
+    let mut partitions = on_threads(parts, |((plan, nodes), probe)| site.partition(plan, nodes, probe));
     if let Some(sides) = sides(spec, &fabric).filter(|_| !options.exact_only) {
         for (index, partition) in (0..).zip(&mut partitions) {
-            let own = sides.iter().zip(&homes).filter(|(_, home)| home.0 == index);
-            partition.take_sides(own.map(|(side, _)| *side));
+            let own = sides.iter().zip(&locations).filter(|(_, location)| location.partition == index);
+            partition.set_sides(own.map(|(side, _)| *side));
         }
     }
-    Ok(World { fabric, flows, connections, partitions, homes })
+    Ok(World { fabric, flows, connections, partitions, locations })
 }
 
 /// First inbox of each node within its partition.
-fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Vec<u32> {
+fn first_inboxes(layout: &Layout<'_>) -> Vec<u32> {
+    let Layout { fabric, locations, partitions, .. } = *layout;
     let mut next = vec![0; partitions];
-    let mut first: Vec<u32> = Vec::with_capacity(homes.len());
-    for (node, &(partition, _)) in (0..).map(NodeId).zip(homes) {
+    let mut first: Vec<u32> = Vec::with_capacity(locations.len());
+    for (node, location) in (0..).map(NodeId).zip(locations) {
         let lead = fabric.chips.first(node);
         if lead == node {
-            first.push(next[partition as usize]);
-            next[partition as usize] += inboxes_at(fabric, node);
+            let next = &mut next[location.partition as usize];
+            first.push(*next);
+            *next += inboxes_at(fabric, node);
         } else {
             first.push(first[lead.index()] + u32::from(fabric.chips.first_port(node)));
         }
@@ -198,38 +215,41 @@ fn inboxes_at(fabric: &Fabric, node: NodeId) -> u32 {
     nodes.iter().map(|&node| fabric.inboxes(fabric.graph.node(node))).sum()
 }
 
-/// Parameters of a node in addition to the plan of the fabric.
-enum Makings {
-    Host(Box<(QueuePairSettings, Option<StoragePlan>, Option<HostTcp>)>),
+/// Parameters of a node in addition to those of the fabric.
+enum NodePlan {
+    Host(Box<TrafficPlan>),
     /// Its switches, each with its load balancer.
     Switch(Vec<(NodeId, Balancer)>),
 }
 
+/// Parameters of the traffic of a host.
+struct TrafficPlan {
+    settings: QueuePairSettings,
+    storage: Option<StoragePlan>,
+    tcp: Option<HostTcp>,
+}
+
 /// Parameters of all nodes of each partition, in order; switches of one chip are one node.
-fn makings(
-    spec: &RunSpec,
-    options: &BuildOptions,
-    (fabric, flows, connections): (&Fabric, &Flows, &[Connection]),
-    homes: &[(u32, u32)],
-    partitions: usize,
-) -> Vec<Vec<(NodeId, Makings)>> {
+fn node_plans(spec: &RunSpec, options: &BuildOptions, layout: &Layout<'_>) -> Vec<Vec<(NodeId, NodePlan)>> {
+    let Layout { fabric, flows, connections, locations, partitions } = *layout;
     let config = Arc::new(spec.transport.connection());
     let storage = storage_plans(spec, &fabric.graph, flows, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
     let hosts = settings.into_iter().zip(storage).zip(tcp);
-    let hosts = hosts.map(|((settings, storage), tcp)| Makings::Host(Box::new((settings, storage, tcp))));
+    let hosts = hosts
+        .map(|((settings, storage), tcp)| NodePlan::Host(Box::new(TrafficPlan { settings, storage, tcp })));
     let nodes = (fabric.graph.hosts() as u32..).map(NodeId);
-    let switches = nodes.zip(balancers(spec, fabric, flows)).map(|member| Makings::Switch(vec![member]));
-    let mut makings: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
-    for ((node, makings_of), home) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(homes) {
-        let makings = &mut makings[home.0 as usize];
-        match (makings.get_mut(home.1 as usize), makings_of) {
-            (Some((_, Makings::Switch(chip))), Makings::Switch(members)) => chip.extend(members),
-            (_, makings_of) => makings.push((node, makings_of)),
+    let switches = nodes.zip(balancers(spec, fabric, flows)).map(|member| NodePlan::Switch(vec![member]));
+    let mut plans: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
+    for ((node, plan), location) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(locations) {
+        let plans = &mut plans[location.partition as usize];
+        match (plans.get_mut(location.index as usize), plan) {
+            (Some((_, NodePlan::Switch(chip))), NodePlan::Switch(members)) => chip.extend(members),
+            (_, plan) => plans.push((node, plan)),
         }
     }
-    makings
+    plans
 }
 
 /// Common inputs for building the nodes of a run.
@@ -237,7 +257,7 @@ struct Site<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
     hosts: HostMaker<'a>,
-    homes: &'a [(u32, u32)],
+    locations: &'a [Location],
     /// First inbox of each node.
     first_inbox: Vec<u32>,
     scheduled: Option<ScheduledFabric<'a>>,
@@ -246,22 +266,22 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn node(&self, node: NodeId, makings: Makings) -> FabricNode {
+    fn node(&self, node: NodeId, plan: NodePlan) -> FabricNode {
         let Self { spec, fabric, .. } = *self;
-        let wires = |node| wires(fabric, node, self.homes, &self.first_inbox);
-        match (makings, &self.scheduled) {
-            (Makings::Host(makings), _) => {
-                let (settings, storage, tcp) = *makings;
+        let wires = |node| wires(fabric, node, self.locations, &self.first_inbox);
+        match (plan, &self.scheduled) {
+            (NodePlan::Host(traffic), _) => {
+                let TrafficPlan { settings, storage, tcp } = *traffic;
                 let clock = HostClock::of(spec, HostId(node.0));
                 let own = |wire: Wire| Wire { rate: clock.rate(wire.rate), ..wire };
                 let wires = wires(node).into_iter().map(own).collect();
                 let flows = self.hosts.host(HostId(node.0), settings, storage);
                 FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
             }
-            (Makings::Switch(_), Some(scheduled)) => {
+            (NodePlan::Switch(_), Some(scheduled)) => {
                 FabricNode::Scheduled(scheduled.switch(node, &wires(node)))
             }
-            (Makings::Switch(members), None) => {
+            (NodePlan::Switch(members), None) => {
                 let reroutes = Arc::clone(&self.reroutes);
                 let plan = switch_plan(spec, fabric, members, wires, reroutes, self.exact_only);
                 FabricNode::Switch(Switch::new(plan))
@@ -272,24 +292,24 @@ impl Site<'_> {
     fn partition<P: Probe<FabricNode>>(
         &self,
         plan: PartitionPlan,
-        makings: Vec<(NodeId, Makings)>,
+        nodes: Vec<(NodeId, NodePlan)>,
         probe: P,
     ) -> Partition<FabricNode, P> {
-        let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes_at(self.fabric, makings.0)).collect();
-        let nodes = makings.into_iter().map(|(node, makings)| self.node(node, makings)).collect();
+        let inboxes: Vec<u32> = nodes.iter().map(|(node, _)| inboxes_at(self.fabric, *node)).collect();
+        let nodes = nodes.into_iter().map(|(node, plan)| self.node(node, plan)).collect();
         Partition::new(plan, nodes, &inboxes, probe)
     }
 }
 
 /// The outgoing wire of each port of `node`.
-fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32]) -> Vec<Wire> {
+fn wires(fabric: &Fabric, node: NodeId, locations: &[Location], first_inbox: &[u32]) -> Vec<Wire> {
     let ports = fabric.graph.node(node).ports.iter().enumerate();
     ports
         .map(|(number, port)| {
-            let (partition, place) = homes[port.peer.index()];
+            let Location { partition, index } = locations[port.peer.index()];
             let inbox = first_inbox[port.peer.index()] + u32::from(port.peer_port);
             Wire {
-                to: Destination { partition, inbox, node: place },
+                to: Destination { partition, inbox, node: index },
                 rate: fabric.graph.link(port.link).rate,
                 head_bytes: fabric.head_bytes(node, number as u16),
                 framing: fabric.framing,

@@ -1,17 +1,16 @@
-//! The exact path of a switch: replays a window in strict order of time. Used when a threshold is within
-//! reach or a pause is active.
+//! The exact path of a switch: replays a window in strict order of time with a heap of departures. Used when a
+//! threshold is within reach or a pause is active.
 
-use super::arrival_batch::Merged;
-use super::buffer::{Admission, DropCause, SharedBuffer};
-use super::colour::Markers;
-use super::pfc::PauseRequests;
-use super::pools::{Passage, PauseChange};
+use super::admission::buffer::{Admission, DropCause, SharedBuffer};
+use super::admission::pfc::PauseRequests;
+use super::admission::pools::{Passage, PauseChange};
+use super::admission::readout::{OnLink, Readouts};
+use super::arrivals::Merged;
+use super::marking::colour::Markers;
+use super::marking::wred::Verdict;
 use super::port_set::PortSet;
-use super::queue::{EgressPort, Held, Stored, release};
-use super::readout::{OnLink, Readouts};
-use super::returns::Returns;
-use super::watchdog::{Look, Watchdog};
-use super::wred::Verdict;
+use super::queue::{BufferedFrame, EgressPort, Stored, release};
+use super::watchdog::{Checked, Watchdog};
 use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
@@ -49,12 +48,34 @@ impl Departures {
     }
 }
 
+/// Priority queue of frames in transmission on an InfiniBand switch, at most one per egress port: their receive
+/// buffers can be granted again when their transmissions end.
+#[derive(Debug, Default)]
+pub(super) struct Returns(BinaryHeap<Reverse<(Instant, BufferedFrame)>>);
+
+impl Returns {
+    /// Adds a frame whose transmission ends at `end`.
+    pub(super) fn push(&mut self, end: Instant, frame: BufferedFrame) {
+        self.0.push(Reverse((end, frame)));
+    }
+
+    /// End of the next transmission.
+    pub(super) fn next_due(&self) -> Instant {
+        self.0.peek().map_or(Instant::NEVER, |&Reverse((end, _))| end)
+    }
+
+    /// Removes the next frame.
+    pub(super) fn pop(&mut self) -> Option<BufferedFrame> {
+        self.0.pop().map(|Reverse((_, frame))| frame)
+    }
+}
+
 /// Events other than arrivals; at equal times in this order.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     Request,
     Reaction,
-    Look,
+    Check,
     Free,
     Read,
     Departure,
@@ -91,7 +112,8 @@ pub(super) struct Parts<'a> {
 pub(super) fn admit(
     buffer: &mut SharedBuffer,
     readouts: &mut Option<&mut Readouts>,
-    (frame, queue_bytes): (Passage, u64),
+    frame: Passage,
+    queue_bytes: u64,
     now: Instant,
 ) -> (Admission, Option<bool>) {
     if buffer.store_if_it_fits(frame, queue_bytes) {
@@ -99,7 +121,7 @@ pub(super) fn admit(
     }
     let was_pausing = buffer.is_pausing(frame.ingress, frame.priority);
     if let Some(readouts) = readouts
-        && !buffer.goes_to_headroom(frame.ingress, frame.priority)
+        && !buffer.uses_headroom(frame.ingress, frame.priority)
     {
         readouts.advance(now, buffer);
     }
@@ -110,12 +132,12 @@ impl Replay {
     /// Replays `window`. Order at equal times: arrivals, pause frames to send, pauses that take effect, the
     /// watchdog, buffers that are free again, cells that may end a pause, departures; ports in ascending
     /// order.
-    pub(super) fn run<R>(
+    pub(super) fn run(
         &mut self,
         mut parts: Parts<'_>,
         mut arrivals: Merged<'_>,
         window: Window,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         (self.departures.start, self.departures.end) = (window.start, window.end);
         for port in parts.busy.iter() {
@@ -137,34 +159,34 @@ impl Replay {
                 (due_at, due) = self.next_due(&mut parts);
             }
         }
-        debug_assert_eq!(arrivals.next_at(), Instant::NEVER, "every arrival lies in the window");
+        debug_assert_eq!(arrivals.next_at(), Instant::NEVER, "every arrival is in the window");
         self.departures.entries.clear();
     }
 
     /// Time and kind of the next event.
     #[inline(always)]
     fn next_due(&mut self, parts: &mut Parts<'_>) -> (Instant, Due) {
-        let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
+        let check = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
         let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
         let read = parts.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
         let departure = self.next_departure(parts.ports);
         let mut next = (parts.requests.next_due(), Due::Request);
-        for later in [
+        for event in [
             (parts.reactions.next_due(), Due::Reaction),
-            (look, Due::Look),
+            (check, Due::Check),
             (free, Due::Free),
             (read, Due::Read),
             (departure, Due::Departure),
         ] {
-            if later.0 < next.0 {
-                next = later;
+            if event.0 < next.0 {
+                next = event;
             }
         }
         next
     }
 
     #[inline]
-    fn act<R>(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+    fn act(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context) {
         match due {
             Due::Request => {
                 let port = parts.requests.act(now, parts.ports);
@@ -176,7 +198,7 @@ impl Replay {
                     self.take_effect(parts, port, &pause.arriving(now), now);
                 }
             }
-            Due::Look => self.look(parts, now),
+            Due::Check => self.check_storm(parts, now),
             Due::Free => self.free(parts, now),
             Due::Read => self.read(parts, now),
             Due::Departure => self.depart(parts, now, context),
@@ -235,7 +257,7 @@ impl Replay {
         let mut is_changed = parts.returns.is_some();
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
-        let (admission, was_pausing) = admit(parts.buffer, &mut parts.readouts, (frame, queue_bytes), now);
+        let (admission, was_pausing) = admit(parts.buffer, &mut parts.readouts, frame, queue_bytes, now);
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
@@ -244,7 +266,7 @@ impl Replay {
                     port.mark_chosen(&mut stored.packet);
                 }
                 port.enqueue(stored);
-                port.look_at_credit(priority, now);
+                port.update_credit(priority, now);
                 is_changed |= self.reschedule(parts.ports, egress, before, now);
             }
         }
@@ -257,8 +279,8 @@ impl Replay {
             is_changed |= self.take_pause_changes(parts, now);
         }
         if let (Some(was_pausing), Some(readouts)) = (was_pausing, &mut parts.readouts) {
-            let has_begun = !was_pausing && parts.buffer.is_pausing(ingress, priority);
-            if has_begun || parts.buffer.pools().is_some() {
+            let starts_pause = !was_pausing && parts.buffer.is_pausing(ingress, priority);
+            if starts_pause || parts.buffer.pools().is_some() {
                 readouts.watch(parts.buffer);
                 is_changed = true;
             }
@@ -272,9 +294,9 @@ impl Replay {
     fn take_pause_changes(&mut self, parts: &mut Parts<'_>, now: Instant) -> bool {
         let mut is_changed = false;
         while let Some(change) = parts.buffer.pools_mut().and_then(|pools| pools.next_change()) {
-            let PauseChange { ingress, priority, asks } = change;
-            if asks {
-                parts.requests.ask_once(ingress, priority, now, parts.ports);
+            let PauseChange { ingress, priority, is_start } = change;
+            if is_start {
+                parts.requests.request_once(ingress, priority, now, parts.ports);
             } else {
                 parts.requests.end(ingress, priority, now, parts.ports);
             }
@@ -287,18 +309,18 @@ impl Replay {
 
     /// Removes a frame sent or lost by `egress` from the buffer, and ends the pauses that this makes
     /// unnecessary.
-    fn give_back(&mut self, parts: &mut Parts<'_>, egress: u16, held: Held, now: Instant) {
-        let charge = parts.buffer.charge(held.frame_bytes);
+    fn release(&mut self, parts: &mut Parts<'_>, egress: u16, frame: BufferedFrame, now: Instant) {
+        let charge = parts.buffer.charge(frame.frame_bytes);
         if let Some(pools) = parts.buffer.pools_mut() {
-            pools.release(Passage::new(held, egress, charge));
+            pools.release(Passage::new(frame, egress, charge));
             self.take_pause_changes(parts, now);
-        } else if release(parts.buffer, held) {
-            self.end_pause(parts, (held.ingress, held.priority), now);
+        } else if release(parts.buffer, frame) {
+            self.end_pause(parts, frame.ingress, frame.priority, now);
         }
     }
 
     /// Ends the pause of a group that no longer needs it.
-    fn end_pause(&mut self, parts: &mut Parts<'_>, (ingress, priority): (u16, Priority), now: Instant) {
+    fn end_pause(&mut self, parts: &mut Parts<'_>, ingress: u16, priority: Priority, now: Instant) {
         parts.requests.end(ingress, priority, now, parts.ports);
         parts.busy.insert(ingress);
         self.reschedule(parts.ports, ingress, Instant::NEVER, now);
@@ -314,7 +336,7 @@ impl Replay {
         } else {
             for (ingress, priority) in groups {
                 if parts.buffer.end_pause(ingress, priority) {
-                    self.end_pause(parts, (ingress, priority), now);
+                    self.end_pause(parts, ingress, priority, now);
                 }
             }
         }
@@ -344,15 +366,15 @@ impl Replay {
     }
 
     /// Runs the watchdog on the queue that is due.
-    fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
+    fn check_storm(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(watchdog) = &mut parts.watchdog else { return };
-        let Look { port, flushed } = watchdog.look(now, parts.ports);
+        let Checked { port, flushed } = watchdog.check(now, parts.ports);
         let has_flushed = !flushed.is_empty();
         if has_flushed && let Some(readouts) = &mut parts.readouts {
             readouts.advance(now, parts.buffer);
         }
         for lost in flushed {
-            self.give_back(parts, port, lost, now);
+            self.release(parts, port, lost, now);
         }
         if has_flushed && let Some(readouts) = &mut parts.readouts {
             readouts.watch(parts.buffer);
@@ -361,7 +383,7 @@ impl Replay {
         self.reschedule(parts.ports, port, Instant::NEVER, now);
     }
 
-    fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+    fn depart(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context) {
         let Some((_, egress)) = self.departures.first() else { return };
         self.departures.entries.pop();
         if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context) {
@@ -369,7 +391,7 @@ impl Replay {
                 returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), sent);
             }
             match &mut parts.readouts {
-                None => self.give_back(parts, egress, sent, now),
+                None => self.release(parts, egress, sent, now),
                 Some(readouts) => {
                     let byte_time = parts.ports[usize::from(egress)].transmitter().byte_time();
                     let frame = OnLink { start: now, byte_time, frame_bytes: sent.frame_bytes };

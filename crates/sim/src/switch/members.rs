@@ -3,8 +3,8 @@
 //! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame is forwarded
 //! by the routes and the load balancer of the switch whose port received it.
 
-use super::arrival_batch::{Arrivals, NOWHERE};
-use super::forward::{Balancer, Ways};
+use super::arrivals::{Arrivals, NOWHERE};
+use super::forward::{Balancer, EgressSelection};
 use std::ops::Range;
 use topology::Routes;
 use units::NodeId;
@@ -50,17 +50,22 @@ impl Members {
 
     /// Selects the egress port of every arrival.
     #[inline]
-    pub(super) fn direct(&mut self, arrivals: &mut Arrivals, routes: &Routes, ways: Ways<'_>) {
+    pub(super) fn direct(
+        &mut self,
+        arrivals: &mut Arrivals,
+        routes: &Routes,
+        selection: EgressSelection<'_>,
+    ) {
         if self.others.is_empty() {
-            self.first.balancer.direct(arrivals, routes.of(self.first.node), ways);
+            self.first.balancer.direct(arrivals, routes.of(self.first.node), selection);
         } else {
-            self.direct_in_chip(arrivals, routes, ways);
+            self.direct_in_chip(arrivals, routes, selection);
         }
     }
 
     #[inline(never)]
-    fn direct_in_chip(&mut self, arrivals: &mut Arrivals, routes: &Routes, ways: Ways<'_>) {
-        let Ways { loads, stranded, .. } = ways;
+    fn direct_in_chip(&mut self, arrivals: &mut Arrivals, routes: &Routes, selection: EgressSelection<'_>) {
+        let EgressSelection { loads, stranded, .. } = selection;
         let mut members: Vec<(usize, &mut Member)> = Vec::with_capacity(1 + self.others.len());
         let mut first = 0;
         for member in std::iter::once(&mut self.first).chain(&mut self.others) {
@@ -68,11 +73,11 @@ impl Members {
             members.push((first, member));
             first += ports;
         }
-        arrivals.direct_all(|stored, _, _| {
+        arrivals.select_egress(|stored, _, _| {
             let after = members.partition_point(|(first, _)| *first <= usize::from(stored.ingress));
             let (first, member) = &mut members[after - 1];
             let hops = routes.of(member.node).next_hops(stored.packet.destination());
-            let place = match hops {
+            let index = match hops {
                 [] => {
                     stranded[usize::from(stored.ingress)].count(&stored.packet);
                     return NOWHERE;
@@ -83,7 +88,7 @@ impl Members {
                     member.balancer.choose(&stored.packet, hops, loads)
                 }
             };
-            let port = *first + usize::from(hops[place]);
+            let port = *first + usize::from(hops[index]);
             if let Some(load) = loads.get_mut(port).filter(|_| hops.len() > 1) {
                 *load += u64::from(stored.packet.frame_bytes());
             }

@@ -8,31 +8,18 @@
 //! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
 //! reserves.
 
-mod arrival_batch;
-mod arrival_order;
-pub(crate) mod buffer;
-pub(crate) mod colour;
-pub(crate) mod cut_through;
-pub(crate) mod ecn;
-pub(crate) mod ecn_control;
-pub(crate) mod ecn_law;
+pub(crate) mod admission;
+pub(crate) mod arrivals;
 mod exact;
 pub(crate) mod forward;
-mod lanes;
+pub(crate) mod marking;
 mod members;
-pub(crate) mod pfc;
-pub(crate) mod pools;
 mod port_set;
-mod queue;
-mod queued;
-pub(crate) mod readout;
-mod returns;
-pub(crate) mod schedule;
+pub(crate) mod queue;
 pub(crate) mod scheduled;
 pub(crate) mod watchdog;
-pub(crate) mod wred;
 
-pub(crate) use arrival_order::WINDOW_MAX;
+pub(crate) use arrivals::order::WINDOW_MAX;
 pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
@@ -41,21 +28,20 @@ use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
-use arrival_batch::Arrivals;
-use buffer::{BufferPlan, SharedBuffer};
-use colour::Markers;
-use cut_through::Incoming;
+use admission::buffer::{BufferPlan, SharedBuffer};
+use admission::pfc::{PausePlan, PauseRequests};
+use admission::pools::Pools;
+use admission::readout::{Readouts, Release};
+use arrivals::Arrivals;
+use arrivals::cut_through::Incoming;
 use engine::{Inbox, Window};
-use exact::{Parts, Replay};
-use forward::{Choice, Ways};
+use exact::{Parts, Replay, Returns};
+use forward::{Choice, EgressSelection};
+use marking::colour::Markers;
 use members::Members;
 use paths::Reroute;
-use pfc::{PausePlan, PauseRequests};
-use pools::Pools;
 use port_set::PortSet;
 use queue::{SENDING_PORTS_MAX, Stored};
-use readout::{Readouts, Release};
-use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
@@ -168,7 +154,7 @@ pub(crate) struct Scratch {
     /// Buffer space that the arrivals on each ingress port occupy.
     charges: Vec<u64>,
     /// Ports with work to do, in ascending order.
-    turn: Vec<u16>,
+    busy_ports: Vec<u16>,
     replay: Replay,
     /// Buffer of scheduled switches.
     pub(crate) scheduled: scheduled::Arrivals,
@@ -261,9 +247,9 @@ impl Switch {
     }
 
     /// Whether the switch pauses `priority` on port `ingress`, or has not granted all of its buffer.
-    pub(crate) fn holds_back(&self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn blocks_sender(&self, ingress: u16, priority: Priority) -> bool {
         let credits = self.ports[usize::from(ingress)].credits();
-        credits.is_some_and(|credits| credits.holds_any(priority))
+        credits.is_some_and(|credits| credits.has_frames(priority))
             || self.buffer.is_pausing(ingress, priority)
     }
 
@@ -278,12 +264,12 @@ impl Switch {
 
     /// See [`engine::Node::process`].
     #[inline]
-    pub(crate) fn process<R>(
+    pub(crate) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         if self.reroute_at < window.end {
             return self.process_across(window, inboxes, scratch, context);
@@ -293,12 +279,12 @@ impl Switch {
 
     /// Processes a window during or before which routes change: splits it at each change.
     #[cold]
-    fn process_across<R>(
+    fn process_across(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         let mut part = window;
         while self.reroute_at < window.end {
@@ -321,12 +307,12 @@ impl Switch {
         self.reroute_at = self.reroutes.get(self.next_reroute).map_or(Instant::NEVER, |next| next.at);
     }
 
-    fn process_part<R>(
+    fn process_part(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         for (load, port) in self.loads.iter_mut().zip(&self.ports) {
             *load = port.depth_bytes(window.start);
@@ -334,7 +320,7 @@ impl Switch {
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
         self.direct(&mut scratch.arrivals);
-        let charge = self.settle(window.end, &mut scratch.arrivals);
+        let charge = self.complete_arrivals(window.end, &mut scratch.arrivals);
         let next = if self.is_calm(window.start, charge, scratch) {
             self.paths.fast += 1;
             if let Some(readouts) = &mut self.readouts {
@@ -357,10 +343,10 @@ impl Switch {
     /// With cut-through, defers frames whose last bits have not arrived. Returns the buffer space that the
     /// arrivals occupy, if it was computed.
     #[inline]
-    fn settle(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
+    fn complete_arrivals(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
         let incoming = self.incoming.as_mut()?;
         let mut charge = charge_of(arrivals, &self.buffer, self.ports.len());
-        for stored in incoming.settle(end, arrivals, &mut self.busy) {
+        for stored in incoming.complete_arrivals(end, arrivals, &mut self.busy) {
             charge += self.buffer.charge(stored.packet.frame_bytes());
         }
         Some(charge)
@@ -390,25 +376,27 @@ impl Switch {
     fn is_far_exactly(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         let arriving =
             arriving.unwrap_or_else(|| charge_of(&scratch.arrivals, &self.buffer, self.ports.len()));
-        let held = arriving + self.being_read(start).map(|(_, _, charge)| charge).sum::<u64>();
-        self.buffer.is_far_from_thresholds(held) || self.is_far_port_by_port(start, held, scratch)
+        let occupied = arriving + self.being_read(start).map(|(_, _, charge)| charge).sum::<u64>();
+        self.buffer.is_far_from_thresholds(occupied) || self.is_far_port_by_port(start, occupied, scratch)
     }
 
     /// Frames being read out at `now`: egress port, ingress port, occupied buffer space.
     fn being_read(&self, now: Instant) -> impl Iterator<Item = (usize, usize, u64)> {
         let ports = self.ports.iter().enumerate().filter(|_| self.readouts.is_some());
-        let read = move |(egress, port): (usize, &EgressPort)| Some((egress, port.being_read(now)?.0));
-        ports.filter_map(read).map(|(egress, held)| {
-            debug_assert!(self.buffer.charge(held.frame_bytes) * self.ports.len() as u64 <= self.reading_max);
-            (egress, usize::from(held.ingress), self.buffer.charge(held.frame_bytes))
+        let read = ports.filter_map(move |(egress, port)| Some((egress, port.being_read(now)?.0)));
+        read.map(|(egress, frame)| {
+            debug_assert!(
+                self.buffer.charge(frame.frame_bytes) * self.ports.len() as u64 <= self.reading_max
+            );
+            (egress, usize::from(frame.ingress), self.buffer.charge(frame.frame_bytes))
         })
     }
 
     /// Detailed check for switches whose buffer is well filled in total: no group of a port with arrivals and
     /// no queue that receives frames reaches its threshold. Other groups and queues only shrink in this
     /// window.
-    fn is_far_port_by_port(&self, start: Instant, held: u64, scratch: &mut Scratch) -> bool {
-        let Some(limits) = self.buffer.limits_with(held) else { return false };
+    fn is_far_port_by_port(&self, start: Instant, occupied: u64, scratch: &mut Scratch) -> bool {
+        let Some(limits) = self.buffer.limits_with(occupied) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
         let Scratch { arrivals, charges, .. } = scratch;
         charges.clear();
@@ -428,7 +416,7 @@ impl Switch {
             charges[ingress] += charge;
         }
         let mut ingress = (0..).zip(charges);
-        ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
+        ingress.all(|(port, charge)| *charge == 0 || self.buffer.bytes_from(port) + *charge <= limits.group)
     }
 
     /// Receives the arrivals of `window`, port by port. If load balancing draws per packet, and the window
@@ -451,35 +439,30 @@ impl Switch {
     /// Selects the egress port of every arrival.
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) {
-        let ways = Ways {
+        let selection = EgressSelection {
             has_large_routes: self.has_large_routes,
             loads: &mut self.loads,
             stranded: &mut self.stranded,
         };
-        self.members.direct(arrivals, &self.routes, ways);
-        arrivals.tell_ports(&mut self.busy);
+        self.members.direct(arrivals, &self.routes, selection);
+        arrivals.mark_ports(&mut self.busy);
     }
 
     /// The fast path: serves each port independently. Returns the earliest next transmission.
     #[inline]
-    fn serve_ports<R>(
-        &mut self,
-        end: Instant,
-        scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
-        let Scratch { arrivals, turn, .. } = scratch;
+    fn serve_ports(&mut self, end: Instant, scratch: &mut Scratch, context: &mut Context) -> Instant {
+        let Scratch { arrivals, busy_ports, .. } = scratch;
         let mut next = Instant::NEVER;
-        self.busy.list(turn);
-        for (place, &current) in turn.iter().enumerate() {
+        self.busy.list(busy_ports);
+        for (index, &current) in busy_ports.iter().enumerate() {
             if context.is_large() {
-                self.prefetch_ports(&turn[place..], arrivals, context);
+                self.prefetch_ports(&busy_ports[index..], arrivals, context);
             }
             let (port, egress) = (&mut self.ports[usize::from(current)], usize::from(current));
             if self.incoming.is_none() {
                 arrivals.sort(egress);
             }
-            port.serve(arrivals.lineup(egress), &mut self.buffer, end, context);
+            port.serve(arrivals.port_arrivals(egress), &mut self.buffer, end, context);
             arrivals.clear(egress);
             let sends = port.next_send_unpaused();
             next = next.min(sends);
@@ -490,12 +473,12 @@ impl Switch {
         next
     }
 
-    /// Prefetches the state of the ports that follow the first of `turn`, the nearest first.
+    /// Prefetches the state of the ports that follow the first of `busy_ports`, the nearest first.
     #[inline]
-    fn prefetch_ports<R>(&self, turn: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
-        let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
+    fn prefetch_ports(&self, busy_ports: &[u16], arrivals: &Arrivals, context: &Context) {
+        let port = |ahead: usize| busy_ports.get(ahead).map(|&index| &self.ports[usize::from(index)]);
         if let Some(near) = port(1) {
-            near.prefetch_frames(arrivals.count_for(turn[1].into()), context);
+            near.prefetch_frames(arrivals.count_for(busy_ports[1].into()), context);
         }
         if let Some(next) = port(2) {
             next.prefetch_queues(context);
@@ -507,16 +490,11 @@ impl Switch {
 
     /// The exact path: processes everything in strict order of time. Returns the time of the next event.
     #[inline(never)]
-    fn replay<R>(
-        &mut self,
-        window: Window,
-        scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
+    fn replay(&mut self, window: Window, scratch: &mut Scratch, context: &mut Context) -> Instant {
         if let Some(readouts) = &mut self.readouts {
             readouts.resume(window.start, &self.ports, &mut self.buffer);
         }
-        let Scratch { arrivals, replay, turn, .. } = scratch;
+        let Scratch { arrivals, replay, busy_ports, .. } = scratch;
         let arrivals = arrivals.merge(self.busy.iter(), self.incoming.is_some());
         let parts = Parts {
             ports: &mut self.ports,
@@ -533,8 +511,8 @@ impl Switch {
         let reaction = self.reactions.next_due();
         self.is_pause_active = self.requests.is_responding() || reaction != Instant::NEVER;
         let mut next = self.requests.next_due().min(reaction);
-        self.busy.list(turn);
-        for &current in &*turn {
+        self.busy.list(busy_ports);
+        for &current in &*busy_ports {
             let port = &self.ports[usize::from(current)];
             let sends = port.next_send();
             next = next.min(sends);
@@ -545,11 +523,11 @@ impl Switch {
         }
         let free = self.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
         let read = self.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
-        next.min(free).min(read).min(self.next_look())
+        next.min(free).min(read).min(self.next_check())
     }
 
     /// When the watchdog next checks a queue; never if nothing is paused.
-    fn next_look(&mut self) -> Instant {
+    fn next_check(&mut self) -> Instant {
         let Some(watchdog) = &mut self.watchdog else { return Instant::NEVER };
         if !self.is_pause_active {
             watchdog.forget();
@@ -594,7 +572,7 @@ impl Switch {
         self.buffer.shared_used()
     }
 
-    /// Applies what is due by `now` and was left until it is needed: new routes, frames read from the buffer.
+    /// Applies the deferred updates that are due by `now`: new routes, frames read from the buffer.
     pub(crate) fn catch_up(&mut self, now: Instant) {
         self.take_routes(now);
         if let Some(readouts) = &mut self.readouts {

@@ -1,8 +1,8 @@
-//! Set of ports of a switch, as a bitmap.
+//! Set of ports of a switch, as a bitmap, with listing in ascending order.
 
 /// A set of ports.
 #[derive(Debug)]
-pub(super) struct PortSet {
+pub(crate) struct PortSet {
     words: Vec<u64>,
 }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn members_come_in_ascending_order() {
+    fn members_are_in_ascending_order() {
         let mut set = PortSet::new(200);
         [199, 0, 63, 64, 127, 100].into_iter().for_each(|port| set.insert(port));
         set.remove(100);

@@ -5,7 +5,7 @@
 //! arriving, are dropped or sent regardless. SONiC polls counters; here the times are exact. Leaves out the
 //! ingress side, which some chips drop as well, and hosts.
 
-use super::queue::{EgressPort, Held};
+use super::queue::{BufferedFrame, EgressPort};
 use crate::packet::Priority;
 use spec::WatchdogSpec;
 use std::cmp::Reverse;
@@ -32,10 +32,10 @@ pub(crate) enum StormChange {
 
 /// Result of checking a queue.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Checked {
     pub(super) port: u16,
     /// Frames that are lost.
-    pub(super) flushed: Vec<Held>,
+    pub(super) flushed: Vec<BufferedFrame>,
 }
 
 /// The watchdog of a switch.
@@ -89,26 +89,26 @@ impl Watchdog {
     }
 
     /// Checks the queue that is due at `now`: a storm may begin or end.
-    pub(super) fn look(&mut self, now: Instant, ports: &mut [EgressPort]) -> Look {
+    pub(super) fn check(&mut self, now: Instant, ports: &mut [EgressPort]) -> Checked {
         let Some(Reverse((_, number, priority))) = self.due.pop() else {
-            return Look { port: 0, flushed: Vec::new() };
+            return Checked { port: 0, flushed: Vec::new() };
         };
         let port = &mut ports[usize::from(number)];
         let (again, flushed) = if port.is_in_storm(priority) {
-            (self.look_at_storm(number, priority, now, port), Vec::new())
+            (self.check_storm(number, priority, now, port), Vec::new())
         } else {
-            self.look_at_queue(number, priority, now, port)
+            self.check_queue(number, priority, now, port)
         };
         match again {
             Some(at) => self.due.push(Reverse((at, number, priority))),
             None => self.watched[usize::from(number)] &= !priority.bit(),
         }
-        Look { port: number, flushed }
+        Checked { port: number, flushed }
     }
 
     /// Ends a storm once no pause has arrived for the restoration time; otherwise returns the time of the
     /// next check.
-    fn look_at_storm(
+    fn check_storm(
         &mut self,
         number: u16,
         priority: Priority,
@@ -126,18 +126,18 @@ impl Watchdog {
 
     /// Begins a storm if a queue has been blocked for the detection time. Returns the time of the next check
     /// and the lost frames.
-    fn look_at_queue(
+    fn check_queue(
         &mut self,
         number: u16,
         priority: Priority,
         now: Instant,
         port: &mut EgressPort,
-    ) -> (Option<Instant>, Vec<Held>) {
+    ) -> (Option<Instant>, Vec<BufferedFrame>) {
         if !port.pause().is_paused(priority, now) {
             return (None, Vec::new());
         }
         // An empty queue may fill at any time from now on.
-        let storm_at = port.held_since(priority, now).unwrap_or(now) + Span(self.spec.detection_ps);
+        let storm_at = port.paused_since(priority, now).unwrap_or(now) + Span(self.spec.detection_ps);
         if storm_at > now {
             return (Some(storm_at), Vec::new());
         }
@@ -180,14 +180,14 @@ mod tests {
         ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(600)));
         pause(&mut watchdog, &mut ports[0], 700);
         assert_eq!(watchdog.next_due(), Instant(1_100));
-        assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty(), "the frame came at 600");
+        assert!(watchdog.check(Instant(1_100), &mut ports).flushed.is_empty(), "the frame arrived at 600");
         assert_eq!(watchdog.next_due(), Instant(1_600));
-        assert_eq!(watchdog.look(Instant(1_600), &mut ports).flushed.len(), 1);
+        assert_eq!(watchdog.check(Instant(1_600), &mut ports).flushed.len(), 1);
         assert!(ports[0].is_dropping(LOSSLESS) && ports[0].queued_bytes() == 0);
         pause(&mut watchdog, &mut ports[0], 1_700);
-        watchdog.look(Instant(1_600), &mut ports);
+        watchdog.check(Instant(1_600), &mut ports);
         assert_eq!(watchdog.next_due(), Instant(2_000), "300 after the last pause");
-        watchdog.look(Instant(2_000), &mut ports);
+        watchdog.check(Instant(2_000), &mut ports);
         assert!(!ports[0].is_in_storm(LOSSLESS) && !ports[0].is_dropping(LOSSLESS));
         assert_eq!(watchdog.next_due(), Instant::NEVER);
         let changes: Vec<_> = watchdog.log().iter().map(|event| (event.at.0, event.change)).collect();
@@ -204,7 +204,7 @@ mod tests {
         ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(50)));
         pause(&mut watchdog, &mut ports[0], 100);
         assert!(ports[0].next_send() > Instant(1_100));
-        assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty());
+        assert!(watchdog.check(Instant(1_100), &mut ports).flushed.is_empty());
         assert!(ports[0].is_in_storm(LOSSLESS) && !ports[0].is_dropping(LOSSLESS));
         assert!(ports[0].next_send() <= Instant(1_100));
     }
@@ -213,10 +213,10 @@ mod tests {
     fn an_empty_queue_and_one_that_is_not_paused_are_left_alone() {
         let (mut watchdog, mut ports) = (watchdog(StormActionSpec::Drop), [idle_port()]);
         pause(&mut watchdog, &mut ports[0], 100);
-        watchdog.look(Instant(1_100), &mut ports);
+        watchdog.check(Instant(1_100), &mut ports);
         assert_eq!(watchdog.next_due(), Instant(2_100), "it may fill from now on");
         ports[0].receive_link_control(&Packet::pause(LOSSLESS, 0).arriving(Instant(2_000)));
-        watchdog.look(Instant(2_100), &mut ports);
+        watchdog.check(Instant(2_100), &mut ports);
         assert_eq!((watchdog.next_due(), watchdog.log().len()), (Instant::NEVER, 0));
     }
 }

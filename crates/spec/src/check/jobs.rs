@@ -1,22 +1,22 @@
-//! Checks of jobs.
+//! Checks of the traffic of a spec: collective and open-loop jobs, storage jobs, TCP.
 
-use super::storage::check_storage;
-use super::{SpecError, require, value, within};
-use crate::{JobSpec, RunSpec, TransportSpec};
+use super::{SpecError, require, unsupported, within};
+use crate::{JobSpec, RunSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec, TransportSpec};
 use std::collections::{HashMap, HashSet};
+use wire::Psn;
 
-/// The most packets that the data of a job may be cut into, and so each chunk of it: requesters count them in
-/// 32 bits.
+/// Maximum number of packets of a job's data, and thus of each of its chunks: requesters count them in 32
+/// bits.
 pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
 
 pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
-    require(!spec.jobs.is_empty(), || value("jobs", "none", "1 or more"))?;
+    require(!spec.jobs.is_empty(), || unsupported("jobs", "none", "1 or more"))?;
     let mut streams = HashSet::new();
     let mut jobs_of_hosts: HashMap<u32, usize> = HashMap::new();
     for (index, job) in spec.jobs.iter().enumerate() {
         let field = |name: &str| format!("jobs[{index}].{name}");
         require(streams.insert(job.stream), || {
-            value(field("stream"), job.stream, "a number that no other job has")
+            unsupported(field("stream"), job.stream, "a number that no other job has")
         })?;
         check_hosts(spec, index, job, &mut jobs_of_hosts)?;
         within(field("root"), job.root, 0..=(job.hosts.len() as u64).saturating_sub(1), "hosts")?;
@@ -25,7 +25,11 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         check_storage(job, &spec.transport, &field)?;
     }
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
-        value("jobs[0].repeat", "until-others-end for every job", "at least one job that ends by itself")
+        unsupported(
+            "jobs[0].repeat",
+            "until-others-end for every job",
+            "at least one job that ends by itself",
+        )
     })
 }
 
@@ -37,38 +41,40 @@ fn check_hosts(
 ) -> Result<(), SpecError> {
     let hosts = spec.fabric.topology.hosts();
     for (rank, &host) in job.hosts.iter().enumerate() {
-        let place = format!("jobs[{index}].hosts[{rank}]");
-        require(u64::from(host) < hosts, || value(&*place, host, format!("0 to {}", hosts - 1)))?;
-        let there = *jobs_of_hosts.entry(host).or_insert(index);
-        require(there == index, || {
-            let found = format!("host {host} already has a rank of {:?}", spec.jobs[there].name);
-            value(&*place, found, "a host without ranks of other jobs")
+        let field = format!("jobs[{index}].hosts[{rank}]");
+        require(u64::from(host) < hosts, || unsupported(&*field, host, format!("0 to {}", hosts - 1)))?;
+        let job = *jobs_of_hosts.entry(host).or_insert(index);
+        require(job == index, || {
+            let text = format!("host {host} already has a rank of {:?}", spec.jobs[job].name);
+            unsupported(&*field, text, "a host without ranks of other jobs")
         })?;
     }
     Ok(())
 }
 
-/// The most data sizes of a cycle of rounds: each of them has transfers of its own.
+/// Maximum number of data sizes in a cycle of rounds: each has its own transfers.
 const ROUND_SIZES_MAX: usize = 4_096;
 
-/// That a cycle of data sizes names two or more, of which `data_bytes` is the largest, and that nothing
-/// else makes rounds differ.
+/// Checks that a cycle of data sizes has two or more, of which `data_bytes` is the largest, and that rounds
+/// differ in nothing else.
 fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
     let Some(bytes) = &job.round_bytes else { return Ok(()) };
     let has_count = (2..=ROUND_SIZES_MAX).contains(&bytes.len());
     require(has_count, || {
-        value(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
+        unsupported(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
     })?;
     let planned = job.rounds_planned().unwrap_or(0);
     let is_whole = planned.is_multiple_of(bytes.len() as u32);
     require(is_whole, || {
-        let found = format!("{} sizes for {planned} rounds", bytes.len());
-        value(field("round_bytes"), found, "a number of sizes that divides the rounds")
+        let text = format!("{} sizes for {planned} rounds", bytes.len());
+        unsupported(field("round_bytes"), text, "a number of sizes that divides the rounds")
     })?;
     let least = bytes.iter().min();
-    require(least > Some(&0), || value(field("round_bytes"), "0 bytes", "1 byte or more for each round"))?;
+    require(least > Some(&0), || {
+        unsupported(field("round_bytes"), "0 bytes", "1 byte or more for each round")
+    })?;
     require(bytes.iter().max() == Some(&job.data_bytes), || {
-        value(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
+        unsupported(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
     })?;
     let excluded = [
         ("arrivals", job.arrivals.is_some()),
@@ -76,11 +82,12 @@ fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<()
         ("root_shift", job.root_shift),
         ("copies_own_block", job.copies_own_block),
     ];
-    let found = excluded.into_iter().find(|(_, is_given)| *is_given);
-    found.map_or(Ok(()), |(name, _)| Err(value(field(name), "given with `round_bytes`", "one of them")))
+    let conflict = excluded.into_iter().find(|(_, is_given)| *is_given);
+    conflict
+        .map_or(Ok(()), |(name, _)| Err(unsupported(field(name), "given with `round_bytes`", "one of them")))
 }
 
-/// That no chunk can have more packets than a requester counts: none is longer than the data of its job.
+/// Checks that a requester can count the packets of each chunk, which is no longer than the data of its job.
 fn check_packets(
     job: &JobSpec,
     transport: &TransportSpec,
@@ -91,6 +98,61 @@ fn check_packets(
     require(packets <= u128::from(CHUNK_PACKETS_MAX), || {
         let most = CHUNK_PACKETS_MAX / message_packets * transport.message_bytes;
         let allowed = format!("{most} bytes, at most {CHUNK_PACKETS_MAX} packets");
-        value(field("data_bytes"), job.data_bytes, allowed)
+        unsupported(field("data_bytes"), job.data_bytes, allowed)
     })
+}
+
+/// Maximum number of connections per host.
+const CONNECTIONS_MAX: u64 = 4_096;
+/// Size of an NVMe command [bytes].
+const COMMAND_BYTES: u64 = 64;
+const ALL_PPM: u32 = 1_000_000;
+
+fn check_storage(
+    job: &JobSpec,
+    transport: &TransportSpec,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), SpecError> {
+    let Some(storage) = &job.storage else { return Ok(()) };
+    let (ranks, clients) = (job.hosts.len() as u64, u64::from(storage.clients));
+    // The rest are targets.
+    within(field("storage.clients"), clients, 1..=ranks.saturating_sub(1), "hosts")?;
+    let most = clients.max(ranks - clients) * u64::from(transport.qps_per_rank_pair);
+    require(most <= CONNECTIONS_MAX, || {
+        let text = format!("{most} connections of one host");
+        unsupported(field("hosts"), text, format!("at most {CONNECTIONS_MAX}"))
+    })?;
+    let in_capsule = job.data_bytes <= storage.in_capsule_bytes && storage.read_ppm < ALL_PPM;
+    let capsule_bytes = COMMAND_BYTES + if in_capsule { job.data_bytes } else { 0 };
+    require(capsule_bytes <= transport.message_bytes, || {
+        let text = format!("a command of {capsule_bytes} bytes with its data");
+        unsupported(field("storage.in_capsule_bytes"), text, "commands that fit one message of the transport")
+    })?;
+    let packets = transport.message_bytes.div_ceil(u64::from(transport.mtu_bytes));
+    let most = (u64::from(Psn::WINDOW_MAX) / packets).min(65_535);
+    within(field("storage.outstanding_reads"), storage.outstanding_reads, 1..=most, "transport.message_bytes")
+}
+
+pub(super) fn check_tcp(spec: &RunSpec) -> Result<(), SpecError> {
+    let hosts = spec.fabric.topology.hosts();
+    for (index, tcp) in spec.tcp.iter().enumerate() {
+        let field = |name: &str| format!("tcp[{index}].{name}");
+        within(field("root"), tcp.root, 0..=(tcp.hosts.len() as u64).saturating_sub(1), "hosts")?;
+        for (rank, &host) in tcp.hosts.iter().enumerate() {
+            require(u64::from(host) < hosts, || {
+                unsupported(field(&format!("hosts[{rank}]")), host, format!("0 to {}", hosts - 1))
+            })?;
+        }
+        require(tcp.rate_bps.is_none() || tcp.outstanding_writes.is_none(), || {
+            unsupported(field("outstanding_writes"), "a rate as well", "one of the two".to_owned())
+        })?;
+        check_endpoints(tcp, &field)?;
+    }
+    Ok(())
+}
+
+fn check_endpoints(tcp: &TcpSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
+    let mss = u64::from(tcp.mss_bytes());
+    within(field("window_bytes"), tcp.window_bytes, mss..=mss * TCP_WINDOW_SEGMENTS_MAX, "mtu_bytes")?;
+    within(field("rto_min_ps"), tcp.rto_min_ps, 1..=tcp.rto_max_ps, "rto_max_ps")
 }

@@ -1,4 +1,4 @@
-//! Addresses of host ports and code points of packets: what captures, endpoints and port maps show.
+//! Addresses of host ports (IPv4, MAC, VLAN, gateways) and DSCP code points of packets.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,19 @@ use std::net::Ipv4Addr;
 /// Largest MAC address, as a number.
 const MAC_MAX: u64 = (1 << 48) - 1;
 
-/// Addresses of host ports that a plan gives. The IPv4 addresses enter the hash of ECMP.
+/// Configured addresses of host ports. The IPv4 addresses are hashed by ECMP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressSpec {
     /// IPv4 addresses; those of the topology when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv4: Option<Ipv4Spec>,
-    /// MAC address of the first host port; those that follow count up. Those of the topology when absent.
+    /// MAC address of the first host port, incremented for each further port; those of the topology when
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAC_MAX))]
     pub mac_first: Option<u64>,
-    /// VLAN whose tag every frame of data has, TCP included; no tag when absent. IEEE 802.1Q-2022, 9.6.
+    /// VLAN tag of all data frames, TCP included; none when absent. IEEE 802.1Q-2022, 9.6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_094))]
     pub vlan: Option<u16>,
@@ -56,11 +57,11 @@ pub enum Ipv4Spec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubnetOf {
-    /// Those of one number: all hosts with one port, one plane of hosts with several.
+    /// Ports with the same number: all hosts if they have one port, else one plane of hosts.
     Port,
-    /// Those that are plugged into one switch: a leaf or a rail.
+    /// Ports attached to the same switch: a leaf or a rail.
     Switch,
-    /// Each is alone with its gateway, as on point-to-point links.
+    /// A single port with its gateway, as on point-to-point links.
     Link,
 }
 
@@ -68,9 +69,9 @@ pub enum SubnetOf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GatewaySpec {
-    /// The first that hosts could have.
+    /// The first host address of the subnet.
     First,
-    /// The last that hosts could have.
+    /// The last host address of the subnet.
     Last,
 }
 

@@ -1,15 +1,15 @@
-//! What fails in the course of a run.
+//! Failures and repairs during a run: of links, switches and NICs.
 
 use super::NicDirection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::DURATION_PS_MAX;
 
-/// Something that fails or is repaired.
+/// A failure or repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FailureSpec {
-    /// Frames on the link, and those sent on it from now on, are lost in both directions.
+    /// Frames on the link, and those sent on it later, are lost in both directions.
     LinkDown {
         /// When [ps].
         #[schemars(range(max = DURATION_PS_MAX))]
@@ -26,52 +26,49 @@ pub enum FailureSpec {
         /// The link.
         link: String,
     },
-    /// The link changes its rate; frames that have begun keep the rate before.
+    /// The link changes its rate; transmissions in progress keep the old one.
     LinkRate {
         /// When [ps].
         #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
-        /// Its rate from now on [bit/s].
+        /// New rate [bit/s].
         rate_bps: u64,
     },
-    /// Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where
-    /// they arrive.
+    /// The link corrupts bits of frames at random, in both directions; such frames are dropped on arrival.
     BitErrors {
         /// When [ps].
         #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
-        /// Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and
-        /// losses.
+        /// Bit error rate, errors being independent [10^-18]; at most 10^15. 0 ends errors and losses.
         #[schemars(range(max = 1_000_000_000_000_000_u64))]
         errors_1e18: u64,
     },
-    /// The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
+    /// The link loses frames of any size independently, in both directions, as with bit errors.
     FrameLoss {
         /// When [ps].
         #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
-        /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
+        /// Loss rate of frames [parts per million]; at most half. 0 ends errors and losses.
         #[schemars(range(max = 500_000))]
         lost_ppm: u32,
     },
-    /// The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
-    /// direction.
+    /// The NIC of a host works at a fraction of its rate; replaces earlier fractions in both directions.
     NicThroughput {
         /// When [ps].
         #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The host.
         host: u32,
-        /// What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+        /// Throughput relative to line rate [parts per million]; 10^6 is line rate.
         #[schemars(range(min = 1, max = 1_000_000))]
         throughput_ppm: u32,
-        /// What is slow from now on; the other direction works at line rate.
+        /// Slow direction; the other works at line rate.
         direction: NicDirection,
     },
     /// All links of a switch are down.
@@ -93,8 +90,7 @@ pub enum FailureSpec {
 }
 
 impl FailureSpec {
-    /// When it happens [ps].
-    #[must_use]
+    /// Time of the event [ps].
     pub const fn at_ps(&self) -> u64 {
         match self {
             Self::LinkDown { at_ps, .. }

@@ -1,17 +1,11 @@
-//! [`RunSpec`]: one simulated run, complete.
+//! [`RunSpec`]: the complete input of one run, and limits that several fields share. Modules: `fabric` (with
+//! `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` and `tcp`.
 
 mod addresses;
-mod colours;
-mod ecn;
 mod fabric;
 mod failures;
 mod jobs;
-pub(crate) mod limits;
 mod nic;
-mod pfc;
-mod pools;
-mod scheduled;
-mod storage;
 mod switch;
 mod tcp;
 mod transport;
@@ -24,25 +18,35 @@ pub use ::topology::{
 pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
-pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
-pub use ecn::{DynamicEcnSpec, EcnSpec};
 pub use fabric::{
     ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
 };
 pub use failures::FailureSpec;
-pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
-pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, NicDirection, NicSpec};
-pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
-pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec};
-pub use scheduled::ScheduledSpec;
-pub use storage::{StorageLength, StorageSpec};
-pub use switch::{
-    BufferSpec, ForwardingSpec, RatioSpec, ReleaseSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec,
+pub use jobs::{
+    ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec, StorageLength, StorageSpec,
 };
+pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, NicDirection, NicSpec};
+pub use switch::*;
 pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpSpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Maximum of the credits of a virtual lane [bytes]: half of the range of a 12-bit count of blocks of 64
+/// bytes. IBTA vol. 1, 7.9.4.4.2.
+pub(crate) const VL_BUFFER_BYTES_MAX: u32 = 2048 * 64;
+/// Maximum offset of a host's clock [ps]: 1 s.
+const CLOCK_OFFSET_PS_MAX: u64 = 1_000_000_000_000;
+/// Maximum drift of a clock: ten times the 100 ppm that IEEE 802.3 permits [parts per 10^9].
+const DRIFT_PPB_MAX: u32 = 1_000_000;
+/// Maximum delay of a response to a threshold or to a pause frame [ps]: 1 ms.
+const PAUSE_DELAY_PS_MAX: u64 = 1_000_000_000;
+
+/// Condition of serde for fields that are omitted when they are zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 /// One run of one or more jobs on one fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,17 +61,16 @@ pub struct RunSpec {
     pub fabric: FabricSpec,
     /// The RoCEv2 transport of every host.
     pub transport: TransportSpec,
-    /// What the hosts do.
+    /// Jobs of the hosts.
     pub jobs: Vec<JobSpec>,
-    /// TCP traffic beside them.
+    /// TCP traffic in parallel with the jobs.
     pub tcp: Vec<TcpSpec>,
-    /// What is sampled while running.
+    /// Sampling during the run.
     pub observe: ObserveSpec,
 }
 
 impl RunSpec {
     /// Code points of the packets of a job.
-    #[must_use]
     pub fn dscp_of(&self, job: u32) -> DscpSpec {
         let common = self.transport.dscp.unwrap_or_default();
         let own = self.jobs.get(job as usize).and_then(|job| job.dscp);
@@ -75,31 +78,30 @@ impl RunSpec {
     }
 }
 
-/// What is sampled while running.
+/// Sampling during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObserveSpec {
-    /// At most this many points in one sampled series; the interval doubles when it is full. 0 samples
-    /// nothing.
+    /// Maximum points of a sampled series; the interval doubles when it is full. 0 disables sampling.
     pub series_points: u32,
     /// First sampling interval [ps].
     pub series_interval_ps: u64,
-    /// At most this many sampled ports; the rest are left out, hosts first.
+    /// Maximum number of sampled ports; ports of hosts are omitted first.
     pub series_ports: u32,
-    /// At most this many queue pairs whose rate is sampled, and at most as many TCP connections whose
-    /// deliveries are: every k-th, with the smallest k that fits.
+    /// Maximum number of queue pairs with sampled rate, and of TCP connections with sampled deliveries: every
+    /// k-th, with the smallest k that fits.
     pub series_qps: u32,
-    /// At most this many rows of table `paths`; 0 leaves it empty.
+    /// Maximum rows of table `paths`; 0 leaves it empty.
     pub path_rows: u32,
     /// Which chunks have a row in table `chunks`.
     pub chunks: ChunksObserved,
-    /// About this many rows of chunks stay of a sample: those of one chunk in k, with the smallest k that
-    /// fits what is expected.
+    /// Approximate number of rows of a sample: one chunk in k, with the smallest k that fits the expected
+    /// number of rows.
     #[schemars(range(min = 1))]
     pub chunk_rows: u32,
 }
 
-/// Which chunks have a row. All are counted in any case.
+/// Chunks that have a row; all are counted in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunksObserved {

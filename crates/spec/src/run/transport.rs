@@ -1,4 +1,4 @@
-//! The RoCEv2 transport.
+//! RoCEv2 transport: MTU, messages, queue pairs, loss recovery, priorities, timeouts, rate control.
 
 use super::DscpSpec;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ pub struct TransportSpec {
     /// RoCE MTU: payload of a full packet [bytes]; 256, 512, 1024, 2048 or 4096.
     #[schemars(extend("enum" = [256, 512, 1_024, 2_048, 4_096]))]
     pub mtu_bytes: u32,
-    /// Size of one RDMA message [bytes]; a data chunk is cut into messages.
+    /// Size of an RDMA message [bytes]; a data chunk is split into messages.
     #[schemars(range(min = 1, max = Config::MESSAGE_BYTES_MAX))]
     pub message_bytes: u64,
     /// Which transfers share a queue pair.
@@ -22,17 +22,16 @@ pub struct TransportSpec {
     /// Queue pairs over which each data chunk is split evenly.
     #[schemars(range(min = 1, max = 1_024))]
     pub qps_per_rank_pair: u32,
-    /// The responder acknowledges at least every so many packets, and at message end.
+    /// Maximum packets per acknowledgement of the responder, which also acknowledges the end of a message.
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// At most this many packets unacknowledged on a queue pair; at most 2^23 (IBTA 1.7, 9.7.2).
+    /// Maximum unacknowledged packets of a queue pair; at most 2^23 (IBTA 1.7, 9.7.2).
     #[schemars(range(min = 1, max = Psn::WINDOW_MAX))]
     pub window_packets: u32,
-    /// What the requester does about loss.
+    /// Loss recovery of the requester.
     pub recovery: LossRecovery,
-    /// Selective recovery: packets this far beyond the first missing one are refused, so the requester sends
-    /// no further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to
-    /// 2^23.
+    /// Selective recovery: packets this far beyond the first missing one are rejected, which also limits the
+    /// requester; a packet is assumed lost when one three quarters as far beyond it has arrived. 1 to 2^23.
     #[schemars(range(min = 1, max = Psn::WINDOW_MAX))]
     pub ooo_window_packets: u32,
     /// Priority of each kind of packet.
@@ -40,21 +39,20 @@ pub struct TransportSpec {
     /// Code point of each kind of packet; the usual ones of RoCE NICs when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<DscpSpec>,
-    /// Time without progress after which the requester resends [ps].
+    /// Time without progress after which the requester retransmits [ps].
     #[schemars(range(min = 1))]
     pub timeout_ps: u64,
-    /// On a timeout the requester resends, this many times without progress in between, then the queue pair
-    /// fails at the next timeout; at most 65,535.
+    /// Maximum retransmissions by timeout without progress in between; the queue pair fails at the next
+    /// timeout. At most 65,535.
     #[schemars(range(max = 65_535))]
     pub retry_count: u32,
-    /// How the requester paces itself.
+    /// Rate control of the requester.
     pub rate_control: RateControlSpec,
 }
 
 impl TransportSpec {
-    /// Parameters of its connections. With selective recovery a requester sends at most as far as the responder
-    /// accepts packets.
-    #[must_use]
+    /// Parameters of its connections. With selective recovery, the range of accepted packets also limits the
+    /// window.
     pub fn connection(&self) -> Config {
         let Self { ooo_window_packets, .. } = *self;
         let (recovery, window_packets) = match self.recovery {
@@ -80,21 +78,21 @@ impl TransportSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QpMode {
-    /// One queue pair for each ordered rank pair and channel, reused.
+    /// One queue pair per ordered rank pair and channel, reused.
     PerPair,
-    /// A queue pair and UDP source port for each data chunk, as traffic generators do.
+    /// A queue pair and UDP source port per data chunk, as in traffic generators.
     PerChunk,
 }
 
-/// What the requester does about loss.
+/// Loss recovery of the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossRecovery {
-    /// Resend everything from the first missing packet.
+    /// Retransmit all packets from the first missing one.
     GoBackN,
-    /// Take packets in any order and resend only what is missing.
+    /// Accept packets in any order and retransmit only missing ones.
     Selective,
-    /// Never resend: a traffic generator that counts what is lost.
+    /// Never retransmit: a traffic generator that counts losses.
     None,
 }
 

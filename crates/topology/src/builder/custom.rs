@@ -1,4 +1,5 @@
-//! Custom topology: listed switches, hosts and links.
+//! Custom topology: listed switches, hosts and links; checks of names and connections, tiers by distance to
+//! the hosts.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
@@ -279,7 +280,7 @@ mod tests {
         assert!(["host", "hostel", "host3b"].iter().all(|name| custom(&[(name, 1)], &[]).build().is_ok()));
         assert_eq!(error(&[("a", 2)], &[("a", "c", 1)]), "no switch is called c");
         assert_eq!(error(&[("a", 2)], &[("a", "a", 1)]), "a link from a to itself");
-        assert_eq!(error(&[("a", 2), ("b", 0)], &[]), "no way from b to a");
+        assert_eq!(error(&[("a", 2), ("b", 0)], &[]), "no path from b to a");
         assert_eq!(error(&[("a", 2), ("b", 1)], &[("a", "b", 0)]), "count is 0; it must be at least 1");
         assert_eq!(error(&[("a", 0), ("b", 0)], &[("a", "b", 1)]), "hosts is 0; it must be at least 1");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Three-tier fat tree.
+//! Three-tier fat tree: pods of leaf and aggregation switches, connected by planes of core switches.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,4 @@
-//! Ideal full mesh, as a reference.
+//! Ideal full mesh, as a reference: hosts on one crossbar that never blocks.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

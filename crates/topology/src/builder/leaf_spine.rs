@@ -1,4 +1,4 @@
-//! Two-tier leaf-spine topology.
+//! Two-tier leaf-spine topology: every leaf is connected to every spine.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

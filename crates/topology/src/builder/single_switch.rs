@@ -1,4 +1,4 @@
-//! Single-switch topology.
+//! Single-switch topology: every host on one switch.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,4 @@
-//! Distinct port lists, each stored once.
+//! Distinct lists of next-hop ports, each stored once in one array.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ pub(super) struct PortLists {
 }
 
 impl PortLists {
-    /// The storage, for [`known_list`].
+    /// The storage, for [`list_unchecked`].
     #[inline]
     pub(super) fn stored(&self) -> &[u16] {
         &self.stored
@@ -38,7 +38,7 @@ impl PortLists {
 /// # Safety
 /// [`PortLists::holds`] returned true for `start`.
 #[inline]
-pub(super) unsafe fn known_list(stored: &[u16], start: u32) -> &[u16] {
+pub(super) unsafe fn list_unchecked(stored: &[u16], start: u32) -> &[u16] {
     let start = start as usize;
     // SAFETY: the length is within `stored`, and so are the elements it counts.
     unsafe {
@@ -47,7 +47,7 @@ pub(super) unsafe fn known_list(stored: &[u16], start: u32) -> &[u16] {
     }
 }
 
-/// Same as [`known_list`], with bounds checks.
+/// Same as [`list_unchecked`], with bounds checks.
 fn list(stored: &[u16], start: u32) -> &[u16] {
     let start = start as usize;
     let length = usize::from(stored[start]);

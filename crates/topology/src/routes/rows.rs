@@ -1,4 +1,5 @@
-//! Route table: one row per switch, one column per switch with attachments.
+//! Computes the route table: one row per switch, one column per switch with attachments. One search fills the
+//! columns of all destinations with the same neighbours; equal rows are stored once.
 
 use super::port_lists::{Interner, PortLists};
 use super::switches::{Neighbour, Search, Switches};
@@ -42,26 +43,26 @@ pub(super) struct Table {
 
 pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
     let mut filling = Filling::new(switches, columns);
-    let alike = Alike::new(switches, columns);
-    for &(destination, column) in &alike.searched {
+    let groups = Groups::new(switches, columns);
+    for &(destination, column) in &groups.first_members {
         filling.fill_column(destination, column);
     }
-    filling.fill_alike(&alike);
+    filling.fill_groups(&groups);
     filling.fill_own_cells();
     filling.finish(columns)
 }
 
 /// Destinations with the same neighbours, such as the leaves of a pod. Every other switch has the same
 /// distance to all of them, so one search serves the whole group.
-struct Alike {
+struct Groups {
     /// First destination of each group, with its column.
-    searched: Vec<(usize, usize)>,
+    first_members: Vec<(usize, usize)>,
     /// The remaining destinations.
-    twins: Vec<Twin>,
+    members: Vec<Member>,
 }
 
 /// A destination with the same neighbours as an earlier one.
-struct Twin {
+struct Member {
     switch: usize,
     column: usize,
     /// First destination of its group.
@@ -69,10 +70,10 @@ struct Twin {
     first_column: usize,
 }
 
-impl Alike {
+impl Groups {
     fn new(switches: &Switches, columns: &Columns) -> Self {
-        let mut known: HashMap<Vec<u32>, (usize, usize)> = HashMap::new();
-        let (mut searched, mut twins) = (Vec::new(), Vec::new());
+        let mut first_by_neighbours: HashMap<Vec<u32>, (usize, usize)> = HashMap::new();
+        let (mut first_members, mut members) = (Vec::new(), Vec::new());
         for switch in 0..switches.count() {
             if columns.own(switch) == NO_COLUMN {
                 continue;
@@ -80,19 +81,19 @@ impl Alike {
             let first = columns.of_component(switches.component(switch)).start;
             let column = (columns.own(switch) - first) as usize;
             let neighbours = switches.neighbours(switch).iter().map(|neighbour| neighbour.switch).collect();
-            match known.entry(neighbours) {
+            match first_by_neighbours.entry(neighbours) {
                 // A switch without neighbours is a component of its own, and is never grouped.
                 Entry::Occupied(first) if !first.key().is_empty() => {
                     let &(first, first_column) = first.get();
-                    twins.push(Twin { switch, column, first, first_column });
+                    members.push(Member { switch, column, first, first_column });
                 }
                 kind => {
                     kind.insert_entry((switch, column));
-                    searched.push((switch, column));
+                    first_members.push((switch, column));
                 }
             }
         }
-        Self { searched, twins }
+        Self { first_members, members }
     }
 }
 
@@ -127,32 +128,34 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Copies the column of each group's first destination to its twins, then corrects the cells that
+    /// Copies the column of each group's first destination to its other members, then corrects the cells that
     /// differ.
-    fn fill_alike(&mut self, alike: &Alike) {
+    fn fill_groups(&mut self, groups: &Groups) {
         for switch in 0..self.switches.count() {
             let component = self.switches.component(switch);
             let row = &mut self.cells[self.starts[switch]..self.starts[switch + 1]];
-            for twin in alike.twins.iter().filter(|twin| self.switches.component(twin.switch) == component) {
-                row[twin.column] = row[twin.first_column];
+            for member in
+                groups.members.iter().filter(|member| self.switches.component(member.switch) == component)
+            {
+                row[member.column] = row[member.first_column];
             }
         }
-        alike.twins.iter().for_each(|twin| self.fill_around(twin));
+        groups.members.iter().for_each(|member| self.fill_differing(member));
     }
 
-    /// Fills those cells of a twin's column that differ from the column of its group's first destination.
-    fn fill_around(&mut self, twin: &Twin) {
+    /// Fills those cells of a member's column that differ from the column of its group's first destination.
+    fn fill_differing(&mut self, member: &Member) {
         let all: Vec<u16> =
-            self.switches.neighbours(twin.first).iter().map(|neighbour| neighbour.port).collect();
-        self.set(twin.first, twin.column, &all);
-        for neighbour in self.switches.neighbours(twin.switch) {
+            self.switches.neighbours(member.first).iter().map(|neighbour| neighbour.port).collect();
+        self.set(member.first, member.column, &all);
+        for neighbour in self.switches.neighbours(member.switch) {
             let switch = neighbour.switch as usize;
-            let leads_there = |back: &&Neighbour| back.switch as usize == twin.switch;
+            let leads_there = |back: &&Neighbour| back.switch as usize == member.switch;
             let back = self.switches.neighbours(switch).iter().filter(leads_there);
             let ports: Vec<u16> = back.map(|back| back.port).collect();
-            self.set(switch, twin.column, &ports);
+            self.set(switch, member.column, &ports);
         }
-        self.cells[self.starts[twin.switch] + twin.column] = OWN;
+        self.cells[self.starts[member.switch] + member.column] = OWN;
     }
 
     fn set(&mut self, switch: usize, column: usize, ports: &[u16]) {
@@ -176,11 +179,11 @@ impl<'a> Filling<'a> {
     }
 
     fn finish(self, columns: &Columns) -> Table {
-        let mut known: HashMap<&[u32], u32> = HashMap::new();
+        let mut starts_by_row: HashMap<&[u32], u32> = HashMap::new();
         let (mut rows, mut cells) = (Vec::with_capacity(self.switches.count()), Vec::new());
         for (switch, ends) in self.starts.windows(2).enumerate() {
             let row = &self.cells[ends[0]..ends[1]];
-            let start = *known.entry(row).or_insert_with(|| append(&mut cells, row));
+            let start = *starts_by_row.entry(row).or_insert_with(|| append(&mut cells, row));
             let of_component = columns.of_component(self.switches.component(switch));
             let (count, first_column) = (of_component.len() as u32, of_component.start);
             rows.push(Row { start, count, first_column, own_column: columns.own(switch) });

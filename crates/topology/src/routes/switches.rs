@@ -1,4 +1,4 @@
-//! Graph of switches, without hosts.
+//! Graph of switches, without hosts: neighbours, connected components, breadth-first search.
 
 use crate::Graph;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Encoding and decoding of the packets of a queue pair.
+//! Encoding and decoding of the packets of a queue pair: headers, payload and padding.
 
 use super::{DecodeError, Source};
-use wire::bth::{self, PadCount, Qpn};
-use wire::{Error, Extension, Opcode, Psn, Result, reth, size};
+use wire::bth::{self, PadCount};
+use wire::{Error, Extension, Result, reth, size};
 
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,34 +110,10 @@ impl<'a> Received<'a> {
         Self { is_marked, ..self }
     }
 
-    /// Number of the queue pair that it is addressed to.
+    /// Base transport header.
     #[must_use]
-    pub const fn destination(&self) -> Qpn {
-        self.bth.destination_qp
-    }
-
-    /// Partition key.
-    #[must_use]
-    pub const fn partition_key(&self) -> u16 {
-        self.bth.partition_key
-    }
-
-    /// Operation code.
-    #[must_use]
-    pub const fn opcode(&self) -> Opcode {
-        self.bth.opcode
-    }
-
-    /// Packet sequence number.
-    #[must_use]
-    pub const fn psn(&self) -> Psn {
-        self.bth.psn
-    }
-
-    /// Whether it requests an acknowledgement.
-    #[must_use]
-    pub const fn ack_request(&self) -> bool {
-        self.bth.ack_request
+    pub const fn bth(&self) -> &bth::Repr {
+        &self.bth
     }
 
     /// Headers between base transport header and payload.

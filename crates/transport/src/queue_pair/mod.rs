@@ -27,7 +27,7 @@ pub use work::{Completion, Counters, Origin, Placed, Source, Status, Target, Wor
 use crate::{Arrival, Config, Disposition, TimeoutOutcome, Verb};
 use reads::Response;
 use receive::{ReceiveQueue, Taken, is_early};
-use send::{Heard, Posted, Responded, SendQueue};
+use send::{Acknowledgement, Posted, ResponseEffect, SendQueue};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
@@ -169,18 +169,18 @@ impl QueuePair {
     /// Processes a packet that arrived at `now`.
     pub fn handle(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         // IBTA 9.6.1: packets for another queue pair or partition are dropped silently.
-        let is_ours =
-            packet.destination() == self.number && packet.partition_key() == bth::DEFAULT_PARTITION_KEY;
-        match (packet.opcode(), *packet.extension()) {
+        let is_ours = packet.bth().destination_qp == self.number
+            && packet.bth().partition_key == bth::DEFAULT_PARTITION_KEY;
+        match (packet.bth().opcode, *packet.extension()) {
             _ if self.is_failed || !is_ours => self.counters.ignored += 1,
             (Opcode::CongestionNotification, _) => {
                 self.counters.cnps_received += 1;
                 self.sends.on_cnp(now);
             }
             (Opcode::Acknowledge, Extension::Aeth(aeth)) => {
-                let (psn, msn) = (packet.psn(), Psn::new(aeth.msn.value()));
-                let heard = Heard { now, psn, msn, is_marked: packet.is_marked() };
-                self.on_acknowledge(heard, aeth.syndrome);
+                let (psn, msn) = (packet.bth().psn, Psn::new(aeth.msn.value()));
+                let ack = Acknowledgement { now, psn, msn, is_marked: packet.is_marked() };
+                self.on_acknowledge(ack, aeth.syndrome);
             }
             (opcode, _) if opcode.is_request() => return self.on_request(packet, now),
             (opcode, _) if opcode.is_data() => return self.on_response(packet, now),
@@ -191,15 +191,15 @@ impl QueuePair {
 
     fn on_request(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.data_received += 1;
-        self.counters.data_received_bytes += frame_bytes(packet.opcode(), packet.payload().len() as u32);
-        self.look_at_mark(packet, now);
-        let taken = if packet.opcode() == Opcode::ReadRequest {
+        self.counters.data_received_bytes += frame_bytes(packet.bth().opcode, packet.payload().len() as u32);
+        self.process_mark(packet, now);
+        let taken = if packet.bth().opcode == Opcode::ReadRequest {
             self.receives.take_read(&self.config, packet, self.reads.len())
         } else {
             self.receives.take(&self.config, packet, &mut self.completions)
         };
         match taken {
-            Taken::Judged(arrival, placed) => {
+            Taken::Checked(arrival, placed) => {
                 self.answer(&arrival);
                 return Handled { placed };
             }
@@ -207,9 +207,9 @@ impl QueuePair {
                 self.counters.duplicates += u64::from(arrival.disposition == Disposition::Duplicate);
                 self.reads.answer(request);
             }
-            Taken::NotReady => self.refuse(packet.psn(), Syndrome::RnrNak(self.rnr_timer)),
+            Taken::NotReady => self.refuse(packet.bth().psn, Syndrome::RnrNak(self.rnr_timer)),
             Taken::Refused(code) => {
-                self.refuse(packet.psn(), Syndrome::Nak(code));
+                self.refuse(packet.bth().psn, Syndrome::Nak(code));
                 self.fail(None);
             }
         }
@@ -217,7 +217,7 @@ impl QueuePair {
     }
 
     /// Notifies the peer of a congestion mark on its data.
-    fn look_at_mark(&mut self, packet: &Received<'_>, now: Instant) {
+    fn process_mark(&mut self, packet: &Received<'_>, now: Instant) {
         if packet.is_marked() {
             self.counters.marks += 1;
             if self.receives.on_mark(now) {
@@ -229,19 +229,24 @@ impl QueuePair {
     /// Processes a response to a READ.
     fn on_response(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.responses_received += 1;
-        self.look_at_mark(packet, now);
-        let heard = Heard { now, psn: packet.psn(), msn: packet.psn(), is_marked: packet.is_marked() };
-        let placed = match self.sends.on_response(&self.config, packet, heard, &mut self.completions) {
-            Responded::Dropped { is_early } => {
+        self.process_mark(packet, now);
+        let ack = Acknowledgement {
+            now,
+            psn: packet.bth().psn,
+            msn: packet.bth().psn,
+            is_marked: packet.is_marked(),
+        };
+        let placed = match self.sends.on_response(&self.config, packet, ack, &mut self.completions) {
+            ResponseEffect::Dropped { is_early } => {
                 self.counters.out_of_order += u64::from(is_early);
                 None
             }
-            Responded::Placed { work, offset_bytes } => {
+            ResponseEffect::Placed { work, offset_bytes } => {
                 let (target, bytes) = (Target::Read { work, offset_bytes }, packet.payload().len() as u32);
                 (bytes > 0).then_some(Placed { target, bytes })
             }
-            Responded::Bad(place) => {
-                self.fail(Some((place, Status::BadResponse)));
+            ResponseEffect::Mismatched(index) => {
+                self.fail(Some((index, Status::BadResponse)));
                 None
             }
         };
@@ -285,7 +290,7 @@ impl QueuePair {
             return self.reply(bth, extension);
         }
         let reply = Outgoing { bth, extension, source: None, is_retransmission: false };
-        let replaced = self.reads.wait(reply);
+        let replaced = self.reads.defer(reply);
         self.counters.acks_sent -= u64::from(replaced.as_ref().is_some_and(is_ack));
     }
 
@@ -306,23 +311,23 @@ impl QueuePair {
         bth::Repr { migrated: true, ..bth::Repr::new(opcode, self.peer, psn) }
     }
 
-    fn on_acknowledge(&mut self, heard: Heard, syndrome: Syndrome) {
+    fn on_acknowledge(&mut self, ack: Acknowledgement, syndrome: Syndrome) {
         let Self { config, sends, completions: done, .. } = self;
         self.counters.naks_received += u64::from(!matches!(syndrome, Syndrome::Ack(_)));
         match syndrome {
-            Syndrome::Ack(_) => sends.on_ack(config, heard, done),
-            Syndrome::Nak(NakCode::PsnSequenceError) => sends.on_missing(config, heard, done),
+            Syndrome::Ack(_) => sends.on_ack(config, ack, done),
+            Syndrome::Nak(NakCode::PsnSequenceError) => sends.on_missing(config, ack, done),
             Syndrome::RnrNak(timer) => {
-                if !sends.on_not_ready(config, heard, timer, done) {
+                if !sends.on_not_ready(config, ack, timer, done) {
                     self.fail(Some((0, Status::RnrRetryExceeded)));
                 }
             }
             Syndrome::Nak(code) => {
                 // Minus one, modulo 2^24: in order, everything before the refused packet has arrived.
-                let in_order = heard.psn.add(u32::MAX);
-                let newest = if config.recovery.is_selective() { heard.msn } else { in_order };
-                if let Some(place) = sends.on_refused(config, heard, newest, done) {
-                    self.fail(Some((place, status_of(code))));
+                let in_order = ack.psn.add(u32::MAX);
+                let newest = if config.recovery.is_selective() { ack.msn } else { in_order };
+                if let Some(index) = sends.on_refused(config, ack, newest, done) {
+                    self.fail(Some((index, status_of(code))));
                 }
             }
         }
@@ -339,9 +344,9 @@ impl QueuePair {
             return None;
         }
         let Response { psn, opcode, extension, source } = self.reads.poll(&self.config)?;
-        self.sends.on_response_sent(now, psn, (opcode, source.bytes));
+        self.sends.on_response_sent(now, psn, opcode, source.bytes);
         self.counters.responses_sent += 1;
-        self.replies.extend(self.reads.take_behind());
+        self.replies.extend(self.reads.take_deferred());
         Some(Outgoing {
             bth: self.bth(opcode, psn),
             extension,
@@ -372,12 +377,6 @@ impl QueuePair {
             source: Some(packet.source),
             is_retransmission: packet.is_retransmission,
         })
-    }
-
-    /// Whether replies wait to be sent; they precede any payload.
-    #[must_use]
-    pub fn has_replies(&self) -> bool {
-        !self.replies.is_empty()
     }
 
     /// Time of the next action if nothing arrives before: a packet to send, once pacing or the wait for a

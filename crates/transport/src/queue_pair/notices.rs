@@ -1,4 +1,5 @@
-//! WRITEs with immediate that arrived out of order, under selective recovery.
+//! Immediate data of WRITEs that arrived out of order, under selective recovery: stored until the receive
+//! that it completes is next.
 
 use std::collections::VecDeque;
 use wire::Psn;
@@ -30,8 +31,8 @@ impl Notices {
 
     /// A packet with a notice was placed.
     pub(super) fn insert(&mut self, psn: Psn, notice: Notice) {
-        let place = self.early.partition_point(|(early, _)| early.distance_from(psn) < 0);
-        self.early.insert(place, (psn, notice));
+        let index = self.early.partition_point(|(early, _)| early.distance_from(psn) < 0);
+        self.early.insert(index, (psn, notice));
     }
 
     /// Everything up to and including `newest` has arrived.

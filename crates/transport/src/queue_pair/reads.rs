@@ -32,8 +32,8 @@ pub(super) struct Response {
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     responses: ReadResponses<Request>,
-    /// A waiting ACK or NAK; each one supersedes the previous.
-    behind: Option<Outgoing>,
+    /// ACK or NAK to send after the responses; each one supersedes the previous.
+    deferred: Option<Outgoing>,
 }
 
 impl Reads {
@@ -48,18 +48,18 @@ impl Reads {
 
     /// Queues the responses to a request. They acknowledge everything before it.
     pub(super) fn answer(&mut self, request: Request) {
-        self.behind = None;
+        self.deferred = None;
         self.responses.answer(request.psn, request.bytes, request);
     }
 
     /// Stores a reply until all responses are sent; returns the reply that it supersedes.
-    pub(super) fn wait(&mut self, reply: Outgoing) -> Option<Outgoing> {
-        self.behind.replace(reply)
+    pub(super) fn defer(&mut self, reply: Outgoing) -> Option<Outgoing> {
+        self.deferred.replace(reply)
     }
 
-    /// The waiting reply, once there are no more responses.
-    pub(super) fn take_behind(&mut self) -> Option<Outgoing> {
-        if self.is_empty() { self.behind.take() } else { None }
+    /// The deferred reply, once there are no more responses.
+    pub(super) fn take_deferred(&mut self) -> Option<Outgoing> {
+        if self.is_empty() { self.deferred.take() } else { None }
     }
 
     /// The next response.

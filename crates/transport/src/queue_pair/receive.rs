@@ -12,7 +12,7 @@ use wire::{Opcode, reth};
 /// Result of a request.
 pub(super) enum Taken {
     /// It was accepted or dropped, depending on its PSN.
-    Judged(Arrival, Option<Placed>),
+    Checked(Arrival, Option<Placed>),
     /// A READ to be answered.
     Read(Arrival, Request),
     /// No receive is posted for it.
@@ -22,19 +22,19 @@ pub(super) enum Taken {
 }
 
 /// Reason why the payload of a request has no target.
-enum NoPlace {
+enum NoTarget {
     NotReady,
     Refused(NakCode),
 }
 
 /// IBTA 9.7.5.2 (invalid request).
-const INVALID: NoPlace = NoPlace::Refused(NakCode::InvalidRequest);
+const INVALID: NoTarget = NoTarget::Refused(NakCode::InvalidRequest);
 /// IBTA 9.7.5.2 (remote access error).
-const NO_ACCESS: NoPlace = NoPlace::Refused(NakCode::RemoteAccessError);
+const NO_ACCESS: NoTarget = NoTarget::Refused(NakCode::RemoteAccessError);
 
 /// State machine that checks the PSN of requests.
 #[derive(Debug)]
-enum Judge {
+enum PsnCheck {
     InOrder(Responder),
     AnyOrder(Placement),
 }
@@ -46,17 +46,27 @@ struct Receive {
     capacity_bytes: u64,
 }
 
+/// A WRITE, between two packets.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    /// Address of its next byte.
+    address: u64,
+    left_bytes: u64,
+    message_bytes: u64,
+}
+
 /// A message whose next packet must be Middle or Last.
 #[derive(Clone, Copy, Debug)]
 enum Message {
-    /// Address of its next byte, bytes left, and bytes in total.
-    Write { address: u64, left_bytes: u64, bytes: u64 },
+    Write(Write),
     /// Bytes received.
-    Send { received_bytes: u64 },
+    Send {
+        received_bytes: u64,
+    },
 }
 
 /// Target of the payload of a request.
-struct Place {
+struct PayloadTarget {
     target: Target,
     /// State of its message after this packet.
     message: Option<Message>,
@@ -67,7 +77,7 @@ struct Place {
 /// Receiving half of a queue pair.
 #[derive(Debug)]
 pub(super) struct ReceiveQueue {
-    judge: Judge,
+    psn_check: PsnCheck,
     memory: Option<Region>,
     /// Posted receives, oldest first; a SEND in progress fills the first.
     receives: VecDeque<Receive>,
@@ -83,11 +93,11 @@ impl ReceiveQueue {
     pub(super) fn new(settings: &Settings) -> Self {
         let first = settings.peer_first_psn;
         Self {
-            judge: match settings.config.recovery {
+            psn_check: match settings.config.recovery {
                 Recovery::Selective { ooo_window_packets } => {
-                    Judge::AnyOrder(Placement::new(first, ooo_window_packets))
+                    PsnCheck::AnyOrder(Placement::new(first, ooo_window_packets))
                 }
-                Recovery::GoBackN | Recovery::None => Judge::InOrder(Responder::new(first)),
+                Recovery::GoBackN | Recovery::None => PsnCheck::InOrder(Responder::new(first)),
             },
             memory: settings.memory,
             receives: VecDeque::new(),
@@ -101,7 +111,7 @@ impl ReceiveQueue {
 
     pub(super) fn post(&mut self, work: WorkId, capacity_bytes: u64, done: &mut VecDeque<Completion>) {
         self.receives.push_back(Receive { work, capacity_bytes });
-        self.tell_notices(done);
+        self.complete_notices(done);
     }
 
     /// A marked request arrived: true if the peer must be notified.
@@ -111,9 +121,9 @@ impl ReceiveQueue {
 
     /// Message sequence number in the AETH of a reply.
     pub(super) const fn message_sequence(&self) -> u32 {
-        match &self.judge {
-            Judge::InOrder(responder) => responder.message_sequence(),
-            Judge::AnyOrder(placement) => placement.newest().value(),
+        match &self.psn_check {
+            PsnCheck::InOrder(responder) => responder.message_sequence(),
+            PsnCheck::AnyOrder(placement) => placement.newest().value(),
         }
     }
 
@@ -125,59 +135,59 @@ impl ReceiveQueue {
         request: &Received<'_>,
         done: &mut VecDeque<Completion>,
     ) -> Taken {
-        let is_new = match &self.judge {
-            Judge::InOrder(responder) => request.psn() == responder.expected(),
-            Judge::AnyOrder(placement) => placement.is_new(request.psn()),
+        let is_new = match &self.psn_check {
+            PsnCheck::InOrder(responder) => request.bth().psn == responder.expected(),
+            PsnCheck::AnyOrder(placement) => placement.is_new(request.bth().psn),
         };
         if !is_new {
-            return Taken::Judged(self.judge(config, request), None);
+            return Taken::Checked(self.check_psn(config, request), None);
         }
-        match self.find_place(config, request) {
-            Ok(Place { target, message, message_bytes }) => {
+        match self.find_target(config, request) {
+            Ok(PayloadTarget { target, message, message_bytes }) => {
                 self.message = message;
-                if takes_receive(request.opcode()) {
+                if consumes_receive(request.bth().opcode) {
                     self.end_receive(request, message_bytes, done);
                 }
-                let arrival = self.judge(config, request);
-                self.tell_notices(done);
+                let arrival = self.check_psn(config, request);
+                self.complete_notices(done);
                 let bytes = request.payload().len() as u32;
                 // The target of 0 bytes was not checked.
-                Taken::Judged(arrival, (bytes > 0).then_some(Placed { target, bytes }))
+                Taken::Checked(arrival, (bytes > 0).then_some(Placed { target, bytes }))
             }
-            Err(NoPlace::NotReady) => {
-                if let Judge::InOrder(responder) = &mut self.judge {
+            Err(NoTarget::NotReady) => {
+                if let PsnCheck::InOrder(responder) = &mut self.psn_check {
                     responder.on_not_ready();
                 }
                 Taken::NotReady
             }
-            Err(NoPlace::Refused(code)) => Taken::Refused(code),
+            Err(NoTarget::Refused(code)) => Taken::Refused(code),
         }
     }
 
     /// Processes a READ request while `unanswered` others are not answered completely.
     pub(super) fn take_read(&mut self, config: &Config, request: &Received<'_>, unanswered: usize) -> Taken {
-        let Judge::InOrder(responder) = &mut self.judge else {
+        let PsnCheck::InOrder(responder) = &mut self.psn_check else {
             return Taken::Refused(NakCode::InvalidRequest);
         };
-        let (psn, expected) = (request.psn(), responder.expected());
+        let (psn, expected) = (request.bth().psn, responder.expected());
         let distance = psn.distance_from(expected);
         if distance > 0 {
-            return Taken::Judged(responder.on_read_request(psn, 1), None);
+            return Taken::Checked(responder.on_read_request(psn, 1), None);
         }
         let (reth, packets) = match self.find_read(config, request) {
-            Ok(found) => found,
+            Ok(range) => range,
             // A duplicate that may not be read any more is not answered again, and is no failure.
             Err(_) if distance < 0 => {
-                return Taken::Judged(Arrival { disposition: Disposition::Duplicate, reply: None }, None);
+                return Taken::Checked(Arrival { disposition: Disposition::Duplicate, reply: None }, None);
             }
-            Err(NoPlace::Refused(code)) => return Taken::Refused(code),
-            Err(NoPlace::NotReady) => return Taken::NotReady,
+            Err(NoTarget::Refused(code)) => return Taken::Refused(code),
+            Err(NoTarget::NotReady) => return Taken::NotReady,
         };
         // IBTA 9.7.4.1 (opcode sequence, resources): only between messages, and at most the agreed number.
         if distance == 0 && (self.message.is_some() || unanswered >= self.reads_max as usize) {
             return Taken::Refused(NakCode::InvalidRequest);
         }
-        let Judge::InOrder(responder) = &mut self.judge else { return Taken::NotReady };
+        let PsnCheck::InOrder(responder) = &mut self.psn_check else { return Taken::NotReady };
         let arrival = responder.on_read_request(psn, packets);
         let message_sequence = responder.message_sequence();
         let (address, bytes) = (reth.virtual_address, reth.dma_bytes.into());
@@ -185,7 +195,7 @@ impl ReceiveQueue {
     }
 
     /// Range of a READ request, and its number of responses.
-    fn find_read(&self, config: &Config, request: &Received<'_>) -> Result<(reth::Repr, u32), NoPlace> {
+    fn find_read(&self, config: &Config, request: &Received<'_>) -> Result<(reth::Repr, u32), NoTarget> {
         let reth = *request.reth().ok_or(INVALID)?;
         if self.reads_max == 0 || !request.payload().is_empty() {
             return Err(INVALID);
@@ -194,66 +204,66 @@ impl ReceiveQueue {
         Ok((reth, reth.dma_bytes.div_ceil(config.mtu_bytes).max(1)))
     }
 
-    fn judge(&mut self, config: &Config, request: &Received<'_>) -> Arrival {
-        let (opcode, psn, ack_request) = (request.opcode(), request.psn(), request.ack_request());
-        match &mut self.judge {
-            Judge::InOrder(responder) => {
+    fn check_psn(&mut self, config: &Config, request: &Received<'_>) -> Arrival {
+        let (opcode, psn, ack_request) = (request.bth().opcode, request.bth().psn, request.bth().ack_request);
+        match &mut self.psn_check {
+            PsnCheck::InOrder(responder) => {
                 let position = Position::new(opcode.starts_message(), opcode.ends_message());
                 responder.on_packet(config, psn, position, ack_request)
             }
-            Judge::AnyOrder(placement) => placement.on_packet(config, psn, ack_request),
+            PsnCheck::AnyOrder(placement) => placement.on_packet(config, psn, ack_request),
         }
     }
 
     /// Determines the target of the payload of the next request.
-    fn find_place(&self, config: &Config, request: &Received<'_>) -> Result<Place, NoPlace> {
+    fn find_target(&self, config: &Config, request: &Received<'_>) -> Result<PayloadTarget, NoTarget> {
         use Opcode as Code;
-        let (opcode, bytes) = (request.opcode(), request.payload().len() as u64);
+        let (opcode, bytes) = (request.bth().opcode, request.payload().len() as u64);
         self.check_length(config, opcode, bytes)?;
         // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
         // Only start one.
-        let place = match (opcode, self.message) {
+        let target = match (opcode, self.message) {
             (Code::WriteFirst | Code::WriteOnly | Code::WriteOnlyWithImmediate, None) => {
                 let reth = request.reth().ok_or(INVALID)?;
                 self.check_access(reth)?;
-                let all = reth.dma_bytes.into();
-                go_on_writing(opcode, bytes, (reth.virtual_address, all, all))
+                let (address, message_bytes) = (reth.virtual_address, reth.dma_bytes.into());
+                Write { address, left_bytes: message_bytes, message_bytes }.advance(opcode, bytes)
             }
             (
                 Code::WriteMiddle | Code::WriteLast | Code::WriteLastWithImmediate,
-                Some(Message::Write { address, left_bytes, bytes: all }),
-            ) => go_on_writing(opcode, bytes, (address, left_bytes, all)),
+                Some(Message::Write(write)),
+            ) => write.advance(opcode, bytes),
             (Code::SendFirst | Code::SendOnly | Code::SendOnlyWithImmediate, None) => {
-                self.go_on_sending(opcode, bytes, 0)
+                self.continue_send(opcode, bytes, 0)
             }
             (
                 Code::SendMiddle | Code::SendLast | Code::SendLastWithImmediate,
                 Some(Message::Send { received_bytes }),
-            ) => self.go_on_sending(opcode, bytes, received_bytes),
+            ) => self.continue_send(opcode, bytes, received_bytes),
             _ => Err(INVALID),
         }?;
         // IBTA 9.7.5.2 (RNR NAK): errors of the request take precedence over a missing receive.
-        let has_receive = self.receives.len() > self.notices.before(request.psn());
-        if takes_receive(opcode) && !has_receive { Err(NoPlace::NotReady) } else { Ok(place) }
+        let has_receive = self.receives.len() > self.notices.before(request.bth().psn);
+        if consumes_receive(opcode) && !has_receive { Err(NoTarget::NotReady) } else { Ok(target) }
     }
 
     /// IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last is not empty, and no packet
     /// exceeds the MTU.
-    fn check_length(&self, config: &Config, opcode: Opcode, bytes: u64) -> Result<(), NoPlace> {
+    fn check_length(&self, config: &Config, opcode: Opcode, bytes: u64) -> Result<(), NoTarget> {
         let mtu_bytes = u64::from(config.mtu_bytes);
         let is_right = match (opcode.starts_message(), opcode.ends_message()) {
             (_, false) => bytes == mtu_bytes,
             (false, true) => (1..=mtu_bytes).contains(&bytes),
             (true, true) => bytes <= mtu_bytes,
         };
-        let is_alone = matches!(opcode, Opcode::WriteOnly | Opcode::WriteOnlyWithImmediate);
-        let is_offered = is_alone || matches!(self.judge, Judge::InOrder(_));
-        if is_right && is_offered { Ok(()) } else { Err(INVALID) }
+        let is_only = matches!(opcode, Opcode::WriteOnly | Opcode::WriteOnlyWithImmediate);
+        let is_supported = is_only || matches!(self.psn_check, PsnCheck::InOrder(_));
+        if is_right && is_supported { Ok(()) } else { Err(INVALID) }
     }
 
     /// IBTA 9.7.4.1 (remote access validation): checked for the whole message at its start; skipped for 0
     /// bytes.
-    fn check_access(&self, reth: &reth::Repr) -> Result<(), NoPlace> {
+    fn check_access(&self, reth: &reth::Repr) -> Result<(), NoTarget> {
         let bytes = u64::from(reth.dma_bytes);
         if bytes > Config::MESSAGE_BYTES_MAX {
             return Err(INVALID);
@@ -265,14 +275,19 @@ impl ReceiveQueue {
     }
 
     /// Continues a SEND after its first `received_bytes`.
-    fn go_on_sending(&self, opcode: Opcode, bytes: u64, received_bytes: u64) -> Result<Place, NoPlace> {
-        let receive = self.receives.front().ok_or(NoPlace::NotReady)?;
+    fn continue_send(
+        &self,
+        opcode: Opcode,
+        bytes: u64,
+        received_bytes: u64,
+    ) -> Result<PayloadTarget, NoTarget> {
+        let receive = self.receives.front().ok_or(NoTarget::NotReady)?;
         let end_bytes = received_bytes + bytes;
         if end_bytes > receive.capacity_bytes {
             return Err(INVALID);
         }
         let message = Message::Send { received_bytes: end_bytes };
-        Ok(Place {
+        Ok(PayloadTarget {
             target: Target::Receive { work: receive.work, offset_bytes: received_bytes },
             message: (!opcode.ends_message()).then_some(message),
             message_bytes: end_bytes,
@@ -282,17 +297,17 @@ impl ReceiveQueue {
     /// The last packet of a SEND, or of a WRITE with immediate, is placed: completes a receive, under
     /// selective recovery only in order.
     fn end_receive(&mut self, request: &Received<'_>, bytes: u64, done: &mut VecDeque<Completion>) {
-        match (&self.judge, request.immediate()) {
-            (Judge::AnyOrder(_), Some(immediate)) => {
-                self.notices.insert(request.psn(), Notice { immediate, bytes });
+        match (&self.psn_check, request.immediate()) {
+            (PsnCheck::AnyOrder(_), Some(immediate)) => {
+                self.notices.insert(request.bth().psn, Notice { immediate, bytes });
             }
             (_, immediate) => self.complete_receive(immediate, bytes, done),
         }
     }
 
     /// Completes receives with the notices that are due.
-    fn tell_notices(&mut self, done: &mut VecDeque<Completion>) {
-        let Judge::AnyOrder(placement) = &self.judge else { return };
+    fn complete_notices(&mut self, done: &mut VecDeque<Completion>) {
+        let PsnCheck::AnyOrder(placement) = &self.psn_check else { return };
         self.notices.advance(placement.newest());
         while !self.receives.is_empty()
             && let Some(Notice { immediate, bytes }) = self.notices.pop()
@@ -315,27 +330,26 @@ impl ReceiveQueue {
 }
 
 /// Whether a packet ends a message that consumes a receive.
-const fn takes_receive(opcode: Opcode) -> bool {
+const fn consumes_receive(opcode: Opcode) -> bool {
     opcode.has_immediate() || matches!(opcode, Opcode::SendLast | Opcode::SendOnly)
 }
 
-/// Continues a WRITE at `address`, with `left_bytes` left of `message_bytes`.
-fn go_on_writing(
-    opcode: Opcode,
-    bytes: u64,
-    (address, left_bytes, message_bytes): (u64, u64, u64),
-) -> Result<Place, NoPlace> {
-    // IBTA 9.7.4.1 (length validation): the payloads add up to the length in the RETH.
-    let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
-    if opcode.ends_message() != (left_bytes == 0) {
-        return Err(INVALID);
+impl Write {
+    /// Target of a packet with `bytes` of payload.
+    fn advance(self, opcode: Opcode, bytes: u64) -> Result<PayloadTarget, NoTarget> {
+        let Self { address, left_bytes, message_bytes } = self;
+        // IBTA 9.7.4.1 (length validation): the payloads add up to the length in the RETH.
+        let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
+        if opcode.ends_message() != (left_bytes == 0) {
+            return Err(INVALID);
+        }
+        let next = Self { address: address.saturating_add(bytes), left_bytes, message_bytes };
+        Ok(PayloadTarget {
+            target: Target::Memory { address },
+            message: (!opcode.ends_message()).then_some(Message::Write(next)),
+            message_bytes,
+        })
     }
-    let next = Message::Write { address: address.saturating_add(bytes), left_bytes, bytes: message_bytes };
-    Ok(Place {
-        target: Target::Memory { address },
-        message: (!opcode.ends_message()).then_some(next),
-        message_bytes,
-    })
 }
 
 /// Whether the packet arrived before a missing one.

@@ -25,7 +25,7 @@ pub(super) struct DataPacket {
 
 /// An ACK, a NAK or a response to a READ.
 #[derive(Clone, Copy)]
-pub(super) struct Heard {
+pub(super) struct Acknowledgement {
     /// Time of arrival.
     pub(super) now: Instant,
     /// The PSN of its BTH.
@@ -49,7 +49,7 @@ pub(super) struct Posted {
 }
 
 /// Result of a response to a READ.
-pub(super) enum Responded {
+pub(super) enum ResponseEffect {
     /// Dropped: it has no new data.
     Dropped {
         /// It arrived before an earlier one.
@@ -58,7 +58,7 @@ pub(super) enum Responded {
     /// Its payload belongs at this offset of the READ.
     Placed { work: WorkId, offset_bytes: u64 },
     /// It does not match the request of the work at this index.
-    Bad(usize),
+    Mismatched(usize),
 }
 
 /// Sending half of a queue pair.
@@ -114,38 +114,34 @@ impl SendQueue {
         }
         let (window_packets, paced_at) = (self.rate.window_packets(), self.paced_at(now));
         let transmit = self.requester.poll(config, now, window_packets, &self.posted)?;
-        let posted = self.posted[transmit.work];
+        let packet = transmit.packet;
+        let posted = self.posted[packet.work];
         let Posted { verb, bytes, address, immediate, .. } = posted;
-        let is_last = transmit.offset_bytes + u64::from(transmit.payload_bytes) == bytes;
+        let is_last = transmit.offset_bytes + u64::from(packet.payload_bytes) == bytes;
         let immediate = immediate.filter(|_| is_last);
-        let opcode = opcode(verb, transmit.position, immediate);
+        let opcode = opcode(verb, packet.position, immediate);
         let reth = reth::Repr {
             virtual_address: address + transmit.offset_bytes,
             remote_key: self.remote_key,
             dma_bytes: transmit.message_bytes as u32,
         };
-        self.rate.on_sent(paced_at, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
+        self.rate.on_sent(paced_at, packet.psn, occupied_bytes(opcode, packet.payload_bytes));
         self.is_paced = self.requester.can_transmit(config, window_packets);
         // A packet that closes the window requests the ACK that reopens it, since other responders
         // acknowledge only packets that request it. Except a READ, which is always answered.
         let closes = !self.is_paced && verb != Verb::Read && !config.recovery.is_selective();
         Some(DataPacket {
             opcode,
-            psn: transmit.psn,
-            ack_request: transmit.ack_request || closes,
+            psn: packet.psn,
+            ack_request: packet.ack_request || closes,
             extension: extension(opcode, reth, immediate),
             source: source(&posted, &transmit),
-            is_retransmission: transmit.is_retransmission,
+            is_retransmission: packet.is_retransmission,
         })
     }
 
     /// A response to a READ of the peer is sent at `now`.
-    pub(super) fn on_response_sent(
-        &mut self,
-        now: Instant,
-        psn: Psn,
-        (opcode, payload_bytes): (Opcode, u32),
-    ) {
+    pub(super) fn on_response_sent(&mut self, now: Instant, psn: Psn, opcode: Opcode, payload_bytes: u32) {
         self.rate.on_sent(self.paced_at(now), psn, occupied_bytes(opcode, payload_bytes));
     }
 
@@ -157,7 +153,7 @@ impl SendQueue {
     /// Send time that pacing assumes for a packet sent at `now`: the time at which it was due, if only the
     /// rate delayed it and the driver is late. Controllers that measure round trips need the actual time.
     fn paced_at(&self, now: Instant) -> Instant {
-        if !self.is_paced || self.rate.hears_acks() {
+        if !self.is_paced || self.rate.uses_acks() {
             return now;
         }
         let earliest = Instant(now.0.saturating_sub(LATE_MAX.0));
@@ -209,16 +205,21 @@ impl SendQueue {
     }
 
     /// Processes an ACK.
-    pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
-        let outcome = self.requester.on_ack(config, heard, &self.posted);
-        self.complete(outcome, heard, done);
+    pub(super) fn on_ack(&mut self, config: &Config, ack: Acknowledgement, done: &mut VecDeque<Completion>) {
+        let outcome = self.requester.on_ack(config, ack, &self.posted);
+        self.complete(outcome, ack, done);
     }
 
     /// Processes a NAK "PSN sequence error".
-    pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
-        let outcome = self.requester.on_missing(config, heard, &self.posted);
-        self.complete(outcome, heard, done);
-        self.rate.on_loss(heard.now, Loss::Nak);
+    pub(super) fn on_missing(
+        &mut self,
+        config: &Config,
+        ack: Acknowledgement,
+        done: &mut VecDeque<Completion>,
+    ) {
+        let outcome = self.requester.on_missing(config, ack, &self.posted);
+        self.complete(outcome, ack, done);
+        self.rate.on_loss(ack.now, Loss::Nak);
     }
 
     /// Processes a response to a READ.
@@ -226,25 +227,25 @@ impl SendQueue {
         &mut self,
         config: &Config,
         response: &Received<'_>,
-        heard: Heard,
+        ack: Acknowledgement,
         done: &mut VecDeque<Completion>,
-    ) -> Responded {
+    ) -> ResponseEffect {
         let Some(awaited) = self.requester.awaited(config) else {
-            return Responded::Dropped { is_early: false };
+            return ResponseEffect::Dropped { is_early: false };
         };
-        let is_next = awaited.psn == heard.psn;
+        let is_next = awaited.psn == ack.psn;
         let is_right = response.payload().len() == awaited.payload_bytes as usize
-            && response.opcode().ends_message() == awaited.is_last;
+            && response.bth().opcode.ends_message() == awaited.is_last;
         if is_next && !is_right {
-            return Responded::Bad(awaited.work);
+            return ResponseEffect::Mismatched(awaited.work);
         }
         let work = self.posted[awaited.work].work;
-        let outcome = self.requester.on_response(config, heard.now, heard.psn);
-        self.complete(outcome.completed, heard, done);
+        let outcome = self.requester.on_response(config, ack.now, ack.psn);
+        self.complete(outcome.completed, ack, done);
         if outcome.is_placed {
-            Responded::Placed { work, offset_bytes: awaited.offset_bytes }
+            ResponseEffect::Placed { work, offset_bytes: awaited.offset_bytes }
         } else {
-            Responded::Dropped { is_early: outcome.is_early }
+            ResponseEffect::Dropped { is_early: outcome.is_early }
         }
     }
 
@@ -253,17 +254,17 @@ impl SendQueue {
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
-        heard: Heard,
+        ack: Acknowledgement,
         timer: RnrTimer,
         done: &mut VecDeque<Completion>,
     ) -> bool {
-        let Heard { now, psn, .. } = heard;
+        let Acknowledgement { now, psn, .. } = ack;
         let is_waiting = now < self.not_before;
         if self.requester.work_at(config, psn, &self.posted).is_none() {
             return true;
         }
-        if let Some(outcome) = self.requester.on_not_ready(config, heard, is_waiting, &self.posted) {
-            self.complete(outcome, heard, done);
+        if let Some(outcome) = self.requester.on_not_ready(config, ack, is_waiting, &self.posted) {
+            self.complete(outcome, ack, done);
             if !config.recovery.is_selective() {
                 self.rate.on_loss(now, Loss::Nak);
             }
@@ -285,21 +286,21 @@ impl SendQueue {
     pub(super) fn on_refused(
         &mut self,
         config: &Config,
-        heard: Heard,
+        ack: Acknowledgement,
         newest: Psn,
         done: &mut VecDeque<Completion>,
     ) -> Option<usize> {
-        let Heard { now, psn, .. } = heard;
+        let Acknowledgement { now, psn, .. } = ack;
         self.requester.work_at(config, psn, &self.posted)?;
         let outcome = self.requester.on_newest(config, now, newest, &self.posted);
-        self.complete(outcome, heard, done);
+        self.complete(outcome, ack, done);
         self.requester.work_at(config, psn, &self.posted)
     }
 
-    fn complete(&mut self, outcome: AckOutcome, heard: Heard, done: &mut VecDeque<Completion>) {
+    fn complete(&mut self, outcome: AckOutcome, ack: Acknowledgement, done: &mut VecDeque<Completion>) {
         if outcome.progressed() {
             self.rnr_retries = 0;
-            self.rate.on_ack(heard.now, outcome.packets, heard.is_marked);
+            self.rate.on_ack(ack.now, outcome.packets, ack.is_marked);
         }
         let completed = self.posted.drain(..outcome.completed as usize);
         done.extend(
@@ -310,8 +311,10 @@ impl SendQueue {
     /// Flushes posted work; the work at the index in `failed` gets its own status.
     pub(super) fn flush(&mut self, failed: Option<(usize, Status)>, done: &mut VecDeque<Completion>) {
         done.extend(self.posted.drain(..).enumerate().map(|(index, posted)| {
-            let status =
-                failed.filter(|(place, _)| *place == index).map_or(Status::Flushed, |(_, status)| status);
+            let status = match failed {
+                Some((failed_index, status)) if failed_index == index => status,
+                _ => Status::Flushed,
+            };
             Completion::new(posted.work, status, 0)
         }));
     }

@@ -1,7 +1,7 @@
 //! Requester of a queue pair: the one for bulk transfers or, on queue pairs with READs, the one for every
 //! verb.
 
-use super::send::{Heard, Posted};
+use super::send::{Acknowledgement, Posted};
 use super::{Origin, Settings, Source};
 use crate::verbs::Awaited;
 use crate::{AckOutcome, Config, Requester, ResponseOutcome, TimeoutOutcome, Transmit, Verb, VerbRequester};
@@ -100,12 +100,12 @@ impl Sender {
 
     /// Processes an ACK whose AETH has `msn`, which selective recovery uses differently; see
     /// [`crate::Reply`].
-    pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
-        let Heard { now, psn, msn, .. } = heard;
+    pub(super) fn on_ack(&mut self, config: &Config, ack: Acknowledgement, works: &Works) -> AckOutcome {
+        let Acknowledgement { now, psn, msn, .. } = ack;
         let bytes_of = |index: usize| works[index].bytes;
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
-                requester.on_selective_ack(config, now, (psn, msn), bytes_of)
+                requester.on_selective_ack(config, now, psn, msn, bytes_of)
             }
             Self::Bulk(requester) => requester.on_ack(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_ordered_ack(config, now, psn),
@@ -127,12 +127,12 @@ impl Sender {
     }
 
     /// Processes a NAK "PSN sequence error".
-    pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
-        let Heard { now, psn, msn, .. } = heard;
+    pub(super) fn on_missing(&mut self, config: &Config, ack: Acknowledgement, works: &Works) -> AckOutcome {
+        let Acknowledgement { now, psn, msn, .. } = ack;
         let bytes_of = |index: usize| works[index].bytes;
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
-                requester.on_selective_nak(config, now, (msn, psn), bytes_of)
+                requester.on_selective_nak(config, now, msn, psn, bytes_of)
             }
             Self::Bulk(requester) => requester.on_nak(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_nak(config, now, psn),
@@ -144,18 +144,18 @@ impl Sender {
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
-        heard: Heard,
+        ack: Acknowledgement,
         is_waiting: bool,
         works: &Works,
     ) -> Option<AckOutcome> {
-        let Heard { now, psn, msn, .. } = heard;
+        let Acknowledgement { now, psn, msn, .. } = ack;
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
                 let bytes_of = |index: usize| works[index].bytes;
-                Some(requester.on_selective_not_ready(config, now, (msn, psn), bytes_of))
+                Some(requester.on_selective_not_ready(config, now, msn, psn, bytes_of))
             }
             _ if is_waiting => None,
-            _ => Some(self.on_missing(config, heard, works)),
+            _ => Some(self.on_missing(config, ack, works)),
         }
     }
 
@@ -187,12 +187,13 @@ impl Sender {
 fn bulk_work_at(requester: &Requester, config: &Config, psn: Psn, works: &Works) -> Option<usize> {
     let bytes_of = |index: usize| works[index].bytes;
     let sent: u64 = requester.sent_of_each(config, bytes_of).map(|(_, packets)| packets).sum();
-    let under_way = requester.outstanding_packets();
-    let acknowledged = sent - under_way;
+    let outstanding = requester.outstanding_packets();
+    let acknowledged = sent - outstanding;
     // Modulo 2^24.
     let unacked = requester.first_open_psn(config, bytes_of).add(acknowledged as u32);
-    let ahead = u64::try_from(psn.distance_from(unacked)).ok().filter(|ahead| *ahead < under_way)?;
-    let mut packet = acknowledged + ahead;
+    let distance =
+        u64::try_from(psn.distance_from(unacked)).ok().filter(|distance| *distance < outstanding)?;
+    let mut packet = acknowledged + distance;
     works.iter().position(|posted| {
         let packets = config.packets(posted.bytes);
         let is_here = packet < packets;
@@ -204,5 +205,5 @@ fn bulk_work_at(requester: &Requester, config: &Config, psn: Psn, works: &Works)
 /// Source of the payload of a packet in its work request.
 pub(super) const fn source(posted: &Posted, transmit: &Transmit) -> Source {
     let origin = Origin::Work { work: posted.work, offset_bytes: transmit.offset_bytes };
-    Source { origin, bytes: transmit.payload_bytes }
+    Source { origin, bytes: transmit.packet.payload_bytes }
 }

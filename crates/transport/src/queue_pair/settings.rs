@@ -103,7 +103,7 @@ impl Settings {
         if *reads == Reads::NONE {
             return Ok(());
         }
-        if config.recovery.is_selective() || self.rate.hears_acks() {
+        if config.recovery.is_selective() || self.rate.uses_acks() {
             return Err(SettingsError::Reads);
         }
         // Responses use PSNs, and those in flight must be distinguishable (IBTA 9.7.2).

@@ -47,9 +47,10 @@ impl UdpPath {
         let Some((packet, stored)) = datagram.split_last_chunk().filter(|_| have >= need) else {
             return Err(Error::Truncated { need, have });
         };
-        let (expected, found) = (self.icrc(identification, [packet, &[], &[]])?, u32::from_le_bytes(*stored));
-        if found != expected {
-            return Err(Error::BadIcrc { expected, found });
+        let (expected, stored) =
+            (self.icrc(identification, [packet, &[], &[]])?, u32::from_le_bytes(*stored));
+        if stored != expected {
+            return Err(Error::BadIcrc { expected, stored });
         }
         Ok(packet)
     }
@@ -60,6 +61,6 @@ impl UdpPath {
     /// # Errors
     /// [`Error::Truncated`] and [`Error::Length`] as for [`Self::seal`].
     pub fn icrc(&self, identification: u16, parts: [&[u8]; 3]) -> Result<u32> {
-        icrc::of_sockets((&self.source, &self.destination), identification, parts)
+        icrc::of_sockets(&self.source, &self.destination, identification, parts)
     }
 }

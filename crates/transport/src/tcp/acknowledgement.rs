@@ -1,4 +1,4 @@
-//! Acknowledgements from a receiver to its sender.
+//! Acknowledgements from a TCP receiver to its sender, with SACK blocks.
 
 /// Maximum of SACK blocks in one acknowledgement: those that fit next to the timestamps option (RFC 2018, 3).
 pub const SACK_BLOCKS_MAX: usize = 3;
@@ -24,8 +24,8 @@ impl SackBlocks {
     #[must_use]
     pub fn of(blocks: impl IntoIterator<Item = Block>) -> Self {
         let mut sack = Self::default();
-        for (place, block) in sack.blocks.iter_mut().zip(blocks) {
-            *place = block;
+        for (slot, block) in sack.blocks.iter_mut().zip(blocks) {
+            *slot = block;
             sack.count += 1;
         }
         sack

@@ -1,4 +1,4 @@
-//! Parameters common to both ends of a connection.
+//! Parameters common to both ends of a TCP connection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Congestion window and congestion control.
+//! TCP congestion window, the interface of congestion control, and the algorithm of a connection.
 
 use super::{CongestionKind, Cubic, Dctcp, NewReno, TcpConfig};
 use units::{Instant, Span};

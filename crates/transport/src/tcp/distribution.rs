@@ -1,4 +1,4 @@
-//! Distribution of times, in constant memory.
+//! Distribution of times in constant memory: a histogram with logarithmic steps, for mean and percentiles.
 
 use units::Span;
 

@@ -1,4 +1,4 @@
-//! Receiver of a connection: reassembly, delayed and selective acknowledgements, echo of marks.
+//! Receiver of a TCP connection: reassembly, delayed and selective acknowledgements, echo of marks.
 
 use super::{Acknowledgement, Block, CongestionKind, SackBlocks, TcpConfig};
 use units::Instant;
@@ -84,8 +84,8 @@ impl TcpReceiver {
             return;
         }
         self.next = segment.end;
-        while let Some(place) = self.ahead.iter().position(|block| block.start <= self.next) {
-            self.next = self.next.max(self.ahead.remove(place).end);
+        while let Some(index) = self.ahead.iter().position(|block| block.start <= self.next) {
+            self.next = self.next.max(self.ahead.remove(index).end);
         }
     }
 

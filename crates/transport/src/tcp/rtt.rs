@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout (RFC 6298).
+//! TCP round-trip time and retransmission timeout (RFC 6298).
 
 use super::{SpanDistribution, TcpConfig};
 use units::Span;

@@ -12,7 +12,7 @@ const LOSS_SEGMENTS: u64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// In flight, for the first time or resent.
-    UnderWay,
+    InFlight,
     /// Considered lost and not resent yet.
     Lost,
     /// Selectively acknowledged.
@@ -61,11 +61,11 @@ pub struct Scoreboard {
     /// No segment before this index waits to be resent.
     next_lost: u64,
     /// Segments before this index were checked for loss.
-    judged: u64,
+    checked: u64,
     /// One past the last segment that was selectively acknowledged.
     sacked_until: u64,
     /// Blocks of the last acknowledgement, whose segments need not be checked again.
-    known: [Block; SACK_BLOCKS_MAX],
+    last_blocks: [Block; SACK_BLOCKS_MAX],
 }
 
 impl Scoreboard {
@@ -94,15 +94,15 @@ impl Scoreboard {
     #[inline]
     pub(super) fn send(&mut self, segment: Block, at: Instant) {
         let Block { start, end } = segment;
-        self.segments.push_back(Sent { start, end, at, state: State::UnderWay, is_retransmitted: false });
+        self.segments.push_back(Sent { start, end, at, state: State::InFlight, is_retransmitted: false });
         self.pipe += end - start;
     }
 
     /// The first segment to resend, now marked as in flight.
     pub(super) fn resend(&mut self, at: Instant) -> Option<Block> {
-        let place = self.first_lost()?;
-        let sent = &mut self.segments[place];
-        (sent.state, sent.is_retransmitted, sent.at) = (State::UnderWay, true, at);
+        let index = self.first_lost()?;
+        let sent = &mut self.segments[index];
+        (sent.state, sent.is_retransmitted, sent.at) = (State::InFlight, true, at);
         self.pipe += sent.bytes();
         self.lost -= sent.bytes();
         Some(Block { start: sent.start, end: sent.end })
@@ -110,7 +110,7 @@ impl Scoreboard {
 
     /// Bytes of the first segment to resend.
     pub(super) fn next_resend_bytes(&mut self) -> Option<u64> {
-        self.first_lost().map(|place| self.segments[place].bytes())
+        self.first_lost().map(|index| self.segments[index].bytes())
     }
 
     fn first_lost(&mut self) -> Option<usize> {
@@ -118,10 +118,10 @@ impl Scoreboard {
             return None;
         }
         let from = self.next_lost.max(self.removed) - self.removed;
-        let place =
+        let index =
             (from as usize..self.segments.len()).find(|&at| self.segments[at].state == State::Lost)?;
-        self.next_lost = self.removed + place as u64;
-        Some(place)
+        self.next_lost = self.removed + index as u64;
+        Some(index)
     }
 
     /// Removes all segments before `offset`.
@@ -132,7 +132,7 @@ impl Scoreboard {
             self.segments.pop_front();
             self.removed += 1;
             acked.bytes += sent.bytes();
-            self.take_out(&sent);
+            self.subtract(&sent);
             is_certain &= !sent.is_retransmitted;
             if sent.state != State::Sacked {
                 acked.sent_at.get_or_insert(sent.at);
@@ -143,42 +143,43 @@ impl Scoreboard {
     }
 
     /// Removes `sent` from the byte count of its state.
-    const fn take_out(&mut self, sent: &Sent) {
+    const fn subtract(&mut self, sent: &Sent) {
         match sent.state {
-            State::UnderWay => self.pipe -= sent.bytes(),
+            State::InFlight => self.pipe -= sent.bytes(),
             State::Lost => self.lost -= sent.bytes(),
             State::Sacked => {}
         }
     }
 
     /// Marks the segments in these blocks as selectively acknowledged.
-    pub(super) fn note(&mut self, blocks: &[Block]) {
+    pub(super) fn mark_sacked(&mut self, blocks: &[Block]) {
         for block in blocks {
             // A block mostly grows at its end: only the new part is scanned.
-            let start = self.known.iter().find(|known| known.start == block.start && known.end <= block.end);
-            self.note_block(Block { start: start.map_or(block.start, |known| known.end), end: block.end });
+            let start =
+                self.last_blocks.iter().find(|last| last.start == block.start && last.end <= block.end);
+            self.mark_block(Block { start: start.map_or(block.start, |last| last.end), end: block.end });
         }
-        self.known = [Block::default(); SACK_BLOCKS_MAX];
-        self.known.iter_mut().zip(blocks).for_each(|(known, block)| *known = *block);
+        self.last_blocks = [Block::default(); SACK_BLOCKS_MAX];
+        self.last_blocks.iter_mut().zip(blocks).for_each(|(last, block)| *last = *block);
     }
 
-    fn note_block(&mut self, block: Block) {
+    fn mark_block(&mut self, block: Block) {
         let first = self.segments.partition_point(|sent| sent.start < block.start);
-        for place in first..self.segments.len() {
-            let sent = self.segments[place];
+        for index in first..self.segments.len() {
+            let sent = self.segments[index];
             if sent.end > block.end {
                 break;
             }
             if sent.state != State::Sacked {
-                self.take_out(&sent);
-                self.segments[place].state = State::Sacked;
-                self.sacked_until = self.sacked_until.max(self.removed + place as u64 + 1);
+                self.subtract(&sent);
+                self.segments[index].state = State::Sacked;
+                self.sacked_until = self.sacked_until.max(self.removed + index as u64 + 1);
             }
         }
     }
 
     /// Marks segments as lost that precede selectively acknowledged bytes by enough (RFC 6675, 4, `IsLost`).
-    pub(super) fn judge(&mut self, mss: u64) {
+    pub(super) fn detect_losses(&mut self, mss: u64) {
         if self.sacked_until <= self.removed {
             return;
         }
@@ -190,25 +191,25 @@ impl Scoreboard {
             beyond += if sent.state == State::Sacked { sent.bytes() } else { 0 };
         }
         if beyond > LOSS_SEGMENTS * mss {
-            let from = self.judged.max(self.removed) - self.removed;
-            (from as usize..edge).for_each(|place| self.lose(place));
-            self.judged = self.judged.max(self.removed + edge as u64);
+            let from = self.checked.max(self.removed) - self.removed;
+            (from as usize..edge).for_each(|index| self.lose(index));
+            self.checked = self.checked.max(self.removed + edge as u64);
         }
     }
 
     /// After a timeout every segment not acknowledged in any form is lost, resent or not.
     pub(super) fn lose_all(&mut self) {
-        (0..self.segments.len()).for_each(|place| self.lose(place));
+        (0..self.segments.len()).for_each(|index| self.lose(index));
         self.next_lost = self.removed;
     }
 
-    fn lose(&mut self, place: usize) {
-        let sent = &mut self.segments[place];
-        if sent.state == State::UnderWay {
+    fn lose(&mut self, index: usize) {
+        let sent = &mut self.segments[index];
+        if sent.state == State::InFlight {
             sent.state = State::Lost;
             self.pipe -= sent.bytes();
             self.lost += sent.bytes();
-            self.next_lost = self.next_lost.min(self.removed + place as u64);
+            self.next_lost = self.next_lost.min(self.removed + index as u64);
         }
     }
 }
@@ -234,11 +235,11 @@ mod tests {
     #[test]
     fn a_segment_is_lost_once_three_beyond_it_have_arrived() {
         let mut board = sent(10);
-        board.note(&[block(1, 3)]);
-        board.judge(MSS);
+        board.mark_sacked(&[block(1, 3)]);
+        board.detect_losses(MSS);
         assert_eq!((board.pipe(), board.lost()), (8 * MSS, 0));
-        board.note(&[block(1, 4)]);
-        board.judge(MSS);
+        board.mark_sacked(&[block(1, 4)]);
+        board.detect_losses(MSS);
         assert_eq!((board.pipe(), board.lost()), (6 * MSS, MSS));
         assert_eq!(board.resend(Instant(20)), Some(block(0, 1)));
         assert_eq!((board.pipe(), board.lost()), (7 * MSS, 0));
@@ -248,19 +249,19 @@ mod tests {
     #[test]
     fn what_was_sent_again_is_not_judged_again() {
         let mut board = sent(10);
-        board.note(&[block(1, 4)]);
-        board.judge(MSS);
+        board.mark_sacked(&[block(1, 4)]);
+        board.detect_losses(MSS);
         board.resend(Instant(20));
-        board.note(&[block(1, 8)]);
-        board.judge(MSS);
+        board.mark_sacked(&[block(1, 8)]);
+        board.detect_losses(MSS);
         assert_eq!((board.pipe(), board.lost()), (3 * MSS, 0));
     }
 
     #[test]
     fn an_acknowledgement_of_what_was_sent_twice_measures_nothing() {
         let mut board = sent(6);
-        board.note(&[block(1, 4)]);
-        board.judge(MSS);
+        board.mark_sacked(&[block(1, 4)]);
+        board.detect_losses(MSS);
         board.resend(Instant(20));
         assert_eq!(board.acknowledge(4 * MSS), Acked { sent_at: None, bytes: 4 * MSS });
         assert_eq!(board.acknowledge(6 * MSS), Acked { sent_at: Some(Instant(4)), bytes: 2 * MSS });
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn a_timeout_loses_everything_but_what_was_sacked() {
         let mut board = sent(5);
-        board.note(&[block(2, 3)]);
+        board.mark_sacked(&[block(2, 3)]);
         board.lose_all();
         assert_eq!((board.pipe(), board.lost()), (0, 4 * MSS));
         let again: Vec<_> = std::iter::from_fn(|| board.resend(Instant(9))).collect();

@@ -1,4 +1,4 @@
-//! Sender of a connection: window, recovery and the retransmission timer.
+//! Sender of a TCP connection: window, recovery, retransmission timer and counters.
 
 use super::scoreboard::Scoreboard;
 use super::{
@@ -216,8 +216,8 @@ impl TcpSender {
         if let Some(sent_at) = acked.sent_at {
             self.rtt.measure(now.since(sent_at));
         }
-        self.board.note(ack.sack.as_slice());
-        self.board.judge(u64::from(config.mss_bytes));
+        self.board.mark_sacked(ack.sack.as_slice());
+        self.board.detect_losses(u64::from(config.mss_bytes));
         self.leave_recovery();
         self.counters.congestion_echoes += u64::from(ack.congestion_echo);
         if bytes > 0 {

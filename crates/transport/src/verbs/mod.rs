@@ -19,7 +19,7 @@ mod responses;
 
 pub(crate) use requester::Awaited;
 pub use requester::{ResponseOutcome, VerbRequester, VerbTransmit};
-pub use responses::{ReadResponse, ReadResponses, Wanted, wanted};
+pub use responses::{ReadRange, ReadResponse, ReadResponses, read_range};
 
 use crate::Position;
 use wire::Opcode;

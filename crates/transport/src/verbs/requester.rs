@@ -1,9 +1,10 @@
-//! The requester of a connection that supports every verb.
+//! Requester of a connection with SEND, WRITE and READ: next request, acknowledgements, responses to READs,
+//! timeouts; go-back-N.
 
 use super::Verb;
 use crate::in_flight::InFlight;
 use crate::segment::Cursor;
-use crate::{AckOutcome, Config, Position, TimeoutOutcome, Transmit};
+use crate::{AckOutcome, Config, NextPacket, Position, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -167,18 +168,21 @@ impl VerbRequester {
     fn describe(&self, config: &Config, verb: Verb, cursor: &Cursor) -> VerbTransmit {
         let is_read = verb == Verb::Read;
         let position = if is_read { Position::Only } else { cursor.position(config) };
-        let transmit = Transmit {
+        let packet = NextPacket {
             psn: self.flight.next_psn(),
             position,
             // The response acknowledges the READ.
             ack_request: !is_read && position.ends_message(),
             payload_bytes: if is_read { 0 } else { cursor.payload_bytes(config) },
-            message_bytes: u64::from(if is_read { cursor.message_left() } else { cursor.message_bytes }),
-            offset_bytes: cursor.offset_bytes,
             is_retransmission: self.flight.is_resending(),
             work: self.sending,
         };
-        VerbTransmit { verb, transmit }
+        let message_bytes = if is_read { cursor.message_left() } else { cursor.message_bytes };
+        let offset_bytes = cursor.offset_bytes;
+        VerbTransmit {
+            verb,
+            transmit: Transmit { packet, message_bytes: message_bytes.into(), offset_bytes },
+        }
     }
 
     /// Processes an ACK for everything up to and including `psn`.
@@ -226,8 +230,8 @@ impl VerbRequester {
     pub(crate) fn on_ordered_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         let sequence = self.sequence_of(psn);
         let outcome = self.on_ack(config, now, psn);
-        let is_known = sequence < self.next() as i64 && !self.flight.is_failed();
-        if let Some(reading) = self.readings.front().filter(|_| is_known)
+        let was_sent = sequence < self.next() as i64 && !self.flight.is_failed();
+        if let Some(reading) = self.readings.front().filter(|_| was_sent)
             && (reading.next as i64) <= sequence
         {
             let missing = reading.next;
@@ -241,12 +245,12 @@ impl VerbRequester {
     /// The next expected response.
     pub(crate) fn awaited(&self, config: &Config) -> Option<Awaited> {
         let reading = self.readings.front()?;
-        let place = self.work.partition_point(|work| work.end <= reading.next);
-        let work = self.work.get(place)?;
+        let index = self.work.partition_point(|work| work.end <= reading.next);
+        let work = self.work.get(index)?;
         let cursor = Cursor::at(config, work.bytes, reading.next - work.first);
         Some(Awaited {
             psn: self.flight.unacked().add((reading.next - self.unacked) as u32),
-            work: place,
+            work: index,
             offset_bytes: cursor.offset_bytes,
             payload_bytes: cursor.payload_bytes(config),
             is_last: reading.next + 1 == reading.end,
@@ -257,8 +261,8 @@ impl VerbRequester {
     /// flight.
     pub(crate) fn work_at(&self, psn: Psn) -> Option<usize> {
         let sequence = u64::try_from(self.sequence_of(psn)).ok()?;
-        let is_under_way = (self.unacked..self.sent()).contains(&sequence);
-        is_under_way.then(|| self.work.partition_point(|work| work.end <= sequence))
+        let is_in_flight = (self.unacked..self.sent()).contains(&sequence);
+        is_in_flight.then(|| self.work.partition_point(|work| work.end <= sequence))
     }
 
     /// Time at which [`Self::on_timeout`] is due.

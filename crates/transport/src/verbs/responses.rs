@@ -7,7 +7,7 @@ use wire::Psn;
 
 /// Range requested by a READ request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReadRange {
     /// Payload of its responses [bytes].
     pub bytes: u64,
     /// Number of responses.
@@ -17,10 +17,10 @@ pub struct Wanted {
 /// The range requested by the READ request at packet `packet` of a work request of `bytes`: the rest of the
 /// message there. `None` beyond the end of the work request.
 #[must_use]
-pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
+pub fn read_range(config: &Config, bytes: u64, packet: u64) -> Option<ReadRange> {
     (packet < config.packets(bytes)).then(|| {
         let cursor = Cursor::at(config, bytes, packet);
-        Wanted { bytes: u64::from(cursor.message_left()), packets: cursor.packets_left(config) as u32 }
+        ReadRange { bytes: u64::from(cursor.message_left()), packets: cursor.packets_left(config) as u32 }
     })
 }
 
@@ -42,7 +42,7 @@ pub struct ReadResponse<T = u32> {
 struct Pending<T> {
     psn: Psn,
     left_bytes: u64,
-    has_begun: bool,
+    has_started: bool,
     tag: T,
 }
 
@@ -63,7 +63,7 @@ impl<T: Copy> ReadResponses<T> {
     /// responses from `psn` on, since the requester went back.
     pub fn answer(&mut self, psn: Psn, bytes: u64, tag: T) {
         self.queue.retain(|pending| pending.psn.distance_from(psn) < 0);
-        self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });
+        self.queue.push_back(Pending { psn, left_bytes: bytes, has_started: false, tag });
     }
 
     /// Drops all queued responses.
@@ -90,13 +90,13 @@ impl<T: Copy> ReadResponses<T> {
         let ends = payload_bytes == pending.left_bytes;
         let response = ReadResponse {
             psn: pending.psn,
-            position: Position::new(!pending.has_begun, ends),
+            position: Position::new(!pending.has_started, ends),
             payload_bytes: payload_bytes as u32,
             tag: pending.tag,
         };
         pending.psn = pending.psn.add(1);
         pending.left_bytes -= payload_bytes;
-        pending.has_begun = true;
+        pending.has_started = true;
         if ends {
             self.queue.pop_front();
         }

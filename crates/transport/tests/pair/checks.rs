@@ -62,10 +62,10 @@ pub(crate) fn packets_are_cut_and_numbered_right(history: &History, config: &Con
     let mut sent = 0;
     for frame in history.sent() {
         let transmit = frame.transmit;
-        let sequence = sequence_near(sent, initial_psn, transmit.psn);
+        let sequence = sequence_near(sent, initial_psn, transmit.packet.psn);
         assert!(sequence <= sent, "{transmit:?} skips {} packets", sequence - sent);
-        assert_eq!(transmit.is_retransmission, sequence < sent, "{transmit:?}");
-        assert_eq!(transmit.ack_request, transmit.position.ends_message(), "{transmit:?}");
+        assert_eq!(transmit.packet.is_retransmission, sequence < sent, "{transmit:?}");
+        assert_eq!(transmit.packet.ack_request, transmit.packet.position.ends_message(), "{transmit:?}");
         assert_eq!(observed(frame.request, &transmit), expected[sequence], "packet {sequence}");
         sent = sent.max(sequence + 1);
     }
@@ -74,9 +74,9 @@ pub(crate) fn packets_are_cut_and_numbered_right(history: &History, config: &Con
 fn observed(request: usize, transmit: &Transmit) -> Expected {
     Expected {
         request,
-        position: transmit.position,
+        position: transmit.packet.position,
         offset_bytes: transmit.offset_bytes,
-        payload_bytes: u64::from(transmit.payload_bytes),
+        payload_bytes: u64::from(transmit.packet.payload_bytes),
         message_bytes: transmit.message_bytes,
     }
 }
@@ -106,7 +106,7 @@ fn bytes_arrive_once_and_in_order(history: &History) {
         }
         let placed = (frame.request, frame.transmit.offset_bytes);
         assert_eq!(placed, (request, offset_bytes), "request and offset placed at {at}");
-        offset_bytes += u64::from(frame.transmit.payload_bytes);
+        offset_bytes += u64::from(frame.transmit.packet.payload_bytes);
         if offset_bytes == posted[request] {
             (request, offset_bytes) = (request + 1, 0);
         }
@@ -141,7 +141,7 @@ pub(crate) fn completions_follow_delivery(history: &History) {
     for (at, step) in &history.steps {
         match step {
             Step::Arrived { frame, arrival } if arrival.disposition == Disposition::Accepted => {
-                delivered_bytes += u64::from(frame.transmit.payload_bytes);
+                delivered_bytes += u64::from(frame.transmit.packet.payload_bytes);
                 if delivered_bytes == posted[delivered] {
                     (delivered, delivered_bytes) = (delivered + 1, 0);
                 }

@@ -143,8 +143,8 @@ impl<N: Network> Pair<N> {
     }
 
     fn receive(&mut self, frame: Frame) {
-        let (psn, position) = (frame.transmit.psn, frame.transmit.position);
-        let arrival = self.judge(psn, position, frame.transmit.ack_request);
+        let (psn, position) = (frame.transmit.packet.psn, frame.transmit.packet.position);
+        let arrival = self.judge(psn, position, frame.transmit.packet.ack_request);
         self.accepted += u64::from(arrival.disposition == Disposition::Accepted);
         self.record(Step::Arrived { frame, arrival });
         self.answer(arrival.reply);
@@ -168,10 +168,10 @@ impl<N: Network> Pair<N> {
             Reply::Ack(psn) => self.requester.on_ack(&self.config, self.now, psn),
             Reply::Nak(psn) => self.requester.on_nak(&self.config, self.now, psn),
             Reply::SelectiveAck { newest, highest } => {
-                self.requester.on_selective_ack(&self.config, self.now, (newest, highest))
+                self.requester.on_selective_ack(&self.config, self.now, newest, highest)
             }
             Reply::SelectiveNak { newest, missing } => {
-                self.requester.on_selective_nak(&self.config, self.now, (newest, missing))
+                self.requester.on_selective_nak(&self.config, self.now, newest, missing)
             }
         };
         self.completed += outcome.completed as usize;
@@ -190,8 +190,8 @@ impl<N: Network> Pair<N> {
         let transmit = self.requester.poll_transmit(&self.config, self.now);
         let transmit = transmit.expect("a requester that can transmit does");
         self.port_free = self.now + PACKET_TIME;
-        self.sent += u64::from(!transmit.is_retransmission);
-        let frame = Frame { transmit, request: self.completed + transmit.work };
+        self.sent += u64::from(!transmit.packet.is_retransmission);
+        let frame = Frame { transmit, request: self.completed + transmit.packet.work };
         self.record(Step::Sent { frame, outstanding: self.requester.outstanding_packets() });
         self.launch(Direction::Data, Event::Data(frame));
     }

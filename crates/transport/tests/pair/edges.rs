@@ -66,10 +66,13 @@ fn a_pacer_reckons_with_a_full_packet_while_something_is_sent_again() {
         requester.poll_transmit(&config, Instant::ZERO).expect("the window is open");
     }
     assert_eq!(requester.next_payload(&config), Some((Position::Only, 500)));
-    requester.on_selective_nak(&config, Instant::ZERO, (START, START.add(1)));
+    requester.on_selective_nak(&config, Instant::ZERO, START, START.add(1));
     assert_eq!(requester.next_payload(&config), Some((Position::Only, 1_000)), "of what is sent again");
     let sent = requester.poll_transmit(&config, Instant::ZERO).expect("a packet is missing");
-    assert_eq!((sent.psn, sent.payload_bytes, sent.is_retransmission), (START.add(1), 1_000, true));
+    assert_eq!(
+        (sent.packet.psn, sent.packet.payload_bytes, sent.packet.is_retransmission),
+        (START.add(1), 1_000, true)
+    );
     assert_eq!(requester.next_payload(&config), Some((Position::Only, 500)));
     requester.poll_transmit(&config, Instant::ZERO).expect("the window is open");
     assert_eq!(requester.next_payload(&config), None);
@@ -99,7 +102,7 @@ fn a_response_ahead_of_its_turn_asks_once_for_those_before_it() {
         requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit)
     };
     assert_eq!(
-        poll(&mut requester).map(|request| (request.psn, request.message_bytes)),
+        poll(&mut requester).map(|request| (request.packet.psn, request.message_bytes)),
         Some((START, 4_000))
     );
     assert_eq!(poll(&mut requester), None);
@@ -113,7 +116,10 @@ fn a_response_ahead_of_its_turn_asks_once_for_those_before_it() {
     assert_eq!(poll(&mut requester), None);
     assert_eq!(respond(&mut requester, 2), (false, true, 0));
     let again = poll(&mut requester).expect("the rest is asked for again");
-    assert_eq!((again.psn, again.message_bytes, again.is_retransmission), (START.add(1), 3_000, true));
+    assert_eq!(
+        (again.packet.psn, again.message_bytes, again.packet.is_retransmission),
+        (START.add(1), 3_000, true)
+    );
     assert_eq!(respond(&mut requester, 3), (false, true, 0));
     assert_eq!(poll(&mut requester), None, "the gap has been noticed");
     assert_eq!(

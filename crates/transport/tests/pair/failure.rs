@@ -129,7 +129,9 @@ fn a_try_is_counted_only_once_it_was_sent() {
 
     let resumed = Instant(TIMEOUT.0 * 100);
     assert_eq!(requester.on_timeout(&config, resumed), TimeoutOutcome::NotDue);
-    assert!(requester.poll_transmit(&config, resumed).is_some_and(|transmit| transmit.is_retransmission));
+    assert!(
+        requester.poll_transmit(&config, resumed).is_some_and(|transmit| transmit.packet.is_retransmission)
+    );
     assert_eq!(requester.deadline(), resumed + TIMEOUT);
 }
 

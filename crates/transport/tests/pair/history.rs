@@ -1,6 +1,6 @@
 //! What happened in a run.
 
-use fabricbench_transport::{AckOutcome, Arrival, Disposition, Reply, TimeoutOutcome, Transmit};
+use fabricbench_transport::{AckOutcome, Arrival, Disposition, NextPacket, Reply, TimeoutOutcome, Transmit};
 use std::fmt;
 use units::{Instant, Span};
 
@@ -105,12 +105,13 @@ impl fmt::Display for Step {
         match self {
             Self::Posted(bytes) => write!(f, "post {bytes}"),
             Self::Sent { frame, .. } => {
-                let Transmit { psn, position, offset_bytes, payload_bytes, .. } = frame.transmit;
-                let again = if frame.transmit.is_retransmission { " again" } else { "" };
+                let Transmit { packet, offset_bytes, .. } = frame.transmit;
+                let NextPacket { psn, position, payload_bytes, .. } = packet;
+                let again = if frame.transmit.packet.is_retransmission { " again" } else { "" };
                 write!(f, "send {psn} {position:?} {offset_bytes}+{payload_bytes}{again}")
             }
             Self::Arrived { frame, arrival } => {
-                write!(f, "data {} {}", frame.transmit.psn, ArrivalText(*arrival))
+                write!(f, "data {} {}", frame.transmit.packet.psn, ArrivalText(*arrival))
             }
             Self::Heard { reply, outcome } => {
                 write!(f, "hear {}{}", ReplyText(*reply), OutcomeText(*outcome))

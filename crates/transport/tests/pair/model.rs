@@ -182,10 +182,10 @@ impl Twins {
         assert_eq!(transmit.is_some(), self.model.can_transmit());
         let Some(transmit) = transmit else { return };
         let packet = self.model.next;
-        assert_eq!(transmit.psn, self.model.psn_of(packet));
-        assert_eq!(transmit.is_retransmission, packet < self.model.sent);
+        assert_eq!(transmit.packet.psn, self.model.psn_of(packet));
+        assert_eq!(transmit.packet.is_retransmission, packet < self.model.sent);
         let request = self.model.ends.iter().filter(|&&end| end <= packet).count();
-        assert_eq!(transmit.work, request - self.model.completed());
+        assert_eq!(transmit.packet.work, request - self.model.completed());
         self.model.transmit(self.now);
     }
 

@@ -40,15 +40,27 @@ impl Poster {
         self.complete(outcome)
     }
 
-    pub(crate) fn on_selective_ack(&mut self, config: &Config, now: Instant, psns: (Psn, Psn)) -> AckOutcome {
+    pub(crate) fn on_selective_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        newest: Psn,
+        highest: Psn,
+    ) -> AckOutcome {
         let Self { requester, work } = self;
-        let outcome = requester.on_selective_ack(config, now, psns, |index| work[index]);
+        let outcome = requester.on_selective_ack(config, now, newest, highest, |index| work[index]);
         self.complete(outcome)
     }
 
-    pub(crate) fn on_selective_nak(&mut self, config: &Config, now: Instant, psns: (Psn, Psn)) -> AckOutcome {
+    pub(crate) fn on_selective_nak(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        newest: Psn,
+        missing: Psn,
+    ) -> AckOutcome {
         let Self { requester, work } = self;
-        let outcome = requester.on_selective_nak(config, now, psns, |index| work[index]);
+        let outcome = requester.on_selective_nak(config, now, newest, missing, |index| work[index]);
         self.complete(outcome)
     }
 

@@ -70,5 +70,5 @@ fn a_long_run_over_a_bad_network_ends() {
     let history = workload.pair(network).run(2_000_000);
     check(&history, &workload.config, workload.initial_psn);
     check_complete(&history, &workload.config);
-    assert!(history.sent().any(|frame| frame.transmit.is_retransmission));
+    assert!(history.sent().any(|frame| frame.transmit.packet.is_retransmission));
 }

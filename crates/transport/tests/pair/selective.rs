@@ -43,13 +43,20 @@ fn each_packet_is_a_message(history: &History, packets: &[Expected], initial_psn
     let mut sent = 0;
     for frame in history.sent() {
         let transmit = frame.transmit;
-        let sequence = sequence_near(sent, initial_psn, transmit.psn);
+        let sequence = sequence_near(sent, initial_psn, transmit.packet.psn);
         let packet = packets[sequence];
         assert!(sequence <= sent, "{transmit:?} skips {} packets", sequence - sent);
-        assert_eq!(transmit.is_retransmission, sequence < sent, "{transmit:?}");
-        assert_eq!(transmit.ack_request, sequence < sent || packet.position.ends_message(), "{transmit:?}");
-        assert_eq!((transmit.position, transmit.message_bytes), (Position::Only, packet.payload_bytes));
-        let place = (frame.request, transmit.offset_bytes, u64::from(transmit.payload_bytes));
+        assert_eq!(transmit.packet.is_retransmission, sequence < sent, "{transmit:?}");
+        assert_eq!(
+            transmit.packet.ack_request,
+            sequence < sent || packet.position.ends_message(),
+            "{transmit:?}"
+        );
+        assert_eq!(
+            (transmit.packet.position, transmit.message_bytes),
+            (Position::Only, packet.payload_bytes)
+        );
+        let place = (frame.request, transmit.offset_bytes, u64::from(transmit.packet.payload_bytes));
         assert_eq!(place, (packet.request, packet.offset_bytes, packet.payload_bytes), "packet {sequence}");
         sent = sent.max(sequence + 1);
     }
@@ -126,7 +133,7 @@ proptest! {
         let asked_in_vain = count(&history, Disposition::Duplicate);
         prop_assert!(asked_in_vain <= history.timeouts().len());
         prop_assert_eq!(count(&history, Disposition::OutOfOrder), 0, "nothing is refused");
-        let resent = history.sent().filter(|frame| frame.transmit.is_retransmission).count();
+        let resent = history.sent().filter(|frame| frame.transmit.packet.is_retransmission).count();
         prop_assert_eq!(resent, history.sent().count() - placed(&history));
         let lost = history.sent().count() - history.judged().count();
         prop_assert_eq!(resent, lost + asked_in_vain);

@@ -32,11 +32,11 @@ proptest! {
         let posted = history.posted();
         let packets: u64 = posted.iter().map(|&bytes| workload.config.packets(bytes)).sum();
         prop_assert_eq!(history.sent().count() as u64, packets);
-        prop_assert!(history.sent().all(|frame| !frame.transmit.is_retransmission));
+        prop_assert!(history.sent().all(|frame| !frame.transmit.packet.is_retransmission));
 
         let mut next = 0;
         for (frame, arrival) in history.arrived() {
-            let sequence = sequence_near(0, workload.initial_psn, frame.transmit.psn);
+            let sequence = sequence_near(0, workload.initial_psn, frame.transmit.packet.psn);
             let is_late = sequence < next;
             let taken = if is_late { Disposition::Placed } else { Disposition::Accepted };
             prop_assert_eq!(arrival.disposition, taken);

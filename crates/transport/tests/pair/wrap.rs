@@ -27,8 +27,12 @@ impl Line {
             self.lost += 1;
             return true;
         }
-        let arrival =
-            self.responder.on_packet(&self.config, transmit.psn, transmit.position, transmit.ack_request);
+        let arrival = self.responder.on_packet(
+            &self.config,
+            transmit.packet.psn,
+            transmit.packet.position,
+            transmit.packet.ack_request,
+        );
         if arrival.disposition == Disposition::Accepted {
             assert_eq!(transmit.offset_bytes, self.accepted * u64::from(self.config.mtu_bytes));
             self.accepted += 1;

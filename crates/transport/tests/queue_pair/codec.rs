@@ -51,7 +51,7 @@ proptest! {
         for (packet, payload) in packets(&bytes) {
             let encoded = encode(&packet, &payload);
             let decoded = Received::decode(&encoded)?;
-            prop_assert_eq!((decoded.opcode(), decoded.psn()), (packet.bth.opcode, packet.bth.psn));
+            prop_assert_eq!((decoded.bth().opcode, decoded.bth().psn), (packet.bth.opcode, packet.bth.psn));
             prop_assert_eq!(*decoded.extension(), packet.extension);
             prop_assert_eq!(decoded.payload(), payload);
         }

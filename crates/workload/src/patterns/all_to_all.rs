@@ -1,6 +1,6 @@
 //! All-to-all: rank r's block d ends at rank d, for every pair.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
@@ -10,14 +10,6 @@ use units::{Rank, TransferId};
 pub(crate) struct Parallel;
 
 impl Pattern for Parallel {
-    fn collective(&self) -> &'static str {
-        "all-to-all"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }

@@ -1,4 +1,4 @@
-//! Common part of the binomial tree algorithms: broadcast, and reduce as its mirror image.
+//! Binomial tree algorithms of broadcast and reduce, which is its mirror image.
 //!
 //! There are L = ceil(log2 n) rounds. With ranks counted from the root, in round k of a broadcast every rank
 //! that has the data sends it to the rank 2^(L - 1 - k) after it, if that exists: first to its largest
@@ -21,19 +21,16 @@ pub(super) enum Flow {
 /// A collective on a binomial tree with undivided data.
 #[derive(Debug)]
 pub(crate) struct Binomial {
-    pub(super) collective: &'static str,
-    pub(super) flow: Flow,
+    flow: Flow,
 }
 
+/// Every rank ends with the root's buffer: all of S is sent down the tree.
+pub(crate) const BROADCAST: Binomial = Binomial { flow: Flow::FromRoot };
+/// The root ends with the sum of all ranks' buffers: a rank adds the data of its children to its own before
+/// it sends the sum up the tree.
+pub(crate) const REDUCE: Binomial = Binomial { flow: Flow::ToRoot };
+
 impl Pattern for Binomial {
-    fn collective(&self) -> &'static str {
-        self.collective
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "tree"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

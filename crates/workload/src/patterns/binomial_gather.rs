@@ -17,14 +17,6 @@ fn subtree(ranks: u32, position: u32) -> u64 {
 }
 
 impl Pattern for BinomialGather {
-    fn collective(&self) -> &'static str {
-        "gather"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "tree"
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }

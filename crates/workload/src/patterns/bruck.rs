@@ -9,18 +9,15 @@
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// At step k rank r sends all the blocks that it has, at most n - 2^k, to rank r - 2^k: those of ranks r, r +
-/// 1, ... around the ring.
-pub(crate) const ALL_GATHER: Bruck = Bruck { collective: "all-gather" };
-
-/// At step k rank r sends to rank r + 2^k every block whose distance from its sender to its receiver around
-/// the ring has bit k.
-pub(crate) const ALL_TO_ALL: Bruck = Bruck { collective: "all-to-all" };
-
 /// A collective by Bruck's algorithm.
 #[derive(Debug)]
-pub(crate) struct Bruck {
-    collective: &'static str,
+pub(crate) enum Bruck {
+    /// At step k rank r sends all the blocks that it has, at most n - 2^k, to rank r - 2^k: those of ranks r,
+    /// r + 1, ... around the ring.
+    AllGather,
+    /// At step k rank r sends to rank r + 2^k every block whose distance from its sender to its receiver
+    /// around the ring has bit k.
+    AllToAll,
 }
 
 impl Bruck {
@@ -28,7 +25,7 @@ impl Bruck {
     fn blocks(&self, ranks: u32, bit: u32) -> u64 {
         let distance = 1_u64 << bit;
         let ranks = u64::from(ranks);
-        if self.collective == ALL_GATHER.collective {
+        if matches!(self, Self::AllGather) {
             return distance.min(ranks - distance);
         }
         // Each full period of 2^(bit + 1) has 2^bit numbers with this bit; of the remainder, those from 2^bit
@@ -39,7 +36,7 @@ impl Bruck {
     /// The receiver of the message of `rank`, and the first block in it.
     fn send(&self, ranks: u32, rank: u32, bit: u32) -> (u32, u32) {
         let distance = 1 << bit;
-        if self.collective == ALL_GATHER.collective {
+        if matches!(self, Self::AllGather) {
             return ((rank + ranks - distance) % ranks, rank);
         }
         ((rank + distance) % ranks, (rank + distance) % ranks)
@@ -52,14 +49,6 @@ const fn steps(ranks: u32) -> u32 {
 }
 
 impl Pattern for Bruck {
-    fn collective(&self) -> &'static str {
-        self.collective
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "bruck"
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
@@ -111,7 +100,7 @@ mod tests {
         fn every_block_of_an_all_to_all_reaches_its_rank(ranks in 2..70_u32, share in 1..100_u64) {
             let stream = Seed(1).stream("test", 0);
             let shape = Shape { ranks, data_bytes: share * u64::from(ranks), root: Rank(0), stream };
-            let schedule = ALL_TO_ALL.schedule(&shape);
+            let schedule = Bruck::AllToAll.schedule(&shape);
             let mut left: HashMap<(u32, u32, u32), u64> =
                 schedule.transfers().map(|t| ((t.step, t.src.0, t.dst.0), t.bytes)).collect();
             for src in 0..ranks {

@@ -37,14 +37,6 @@ const TREES: u32 = 2;
 pub(crate) struct DoubleBinaryTree;
 
 impl Pattern for DoubleBinaryTree {
-    fn collective(&self) -> &'static str {
-        "all-reduce"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "double-binary-tree"
-    }
-
     fn parts(&self, _ranks: u32, data_bytes: u64) -> u64 {
         halves(data_bytes).into_iter().map(chunks).map(u64::from).sum()
     }
@@ -71,7 +63,8 @@ impl Pattern for DoubleBinaryTree {
         let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * 3 / 2);
         let halves = halves(shape.data_bytes);
-        let mut lanes: Vec<_> = (0..TREES).zip(trees(shape.ranks)).map(Lane::new).collect();
+        let trees = (0..TREES).zip(trees(shape.ranks));
+        let mut lanes: Vec<_> = trees.map(|(channel, tree)| Lane::new(channel, tree)).collect();
         for chunk in 0..CHUNKS {
             for (lane, bytes) in lanes.iter_mut().zip(halves).filter(|(_, bytes)| chunk < chunks(*bytes)) {
                 let parts = Parts::new(bytes, chunks(bytes).into());
@@ -101,7 +94,7 @@ struct Lane {
 }
 
 impl Lane {
-    fn new((channel, tree): (u32, Tree)) -> Self {
+    fn new(channel: u32, tree: Tree) -> Self {
         Self { channel, tree, returns: Vec::new() }
     }
 

@@ -18,14 +18,6 @@ use units::{Rank, TransferId};
 pub(crate) struct HalvingDoubling;
 
 impl Pattern for HalvingDoubling {
-    fn collective(&self) -> &'static str {
-        "all-reduce"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "halving-doubling"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         if ranks.is_power_of_two() {
             return Ok(());

@@ -4,7 +4,7 @@
 //! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet", HPC Asia 2005. n is even.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
@@ -15,14 +15,6 @@ use units::{Rank, TransferId};
 pub(crate) struct NeighbourExchange;
 
 impl Pattern for NeighbourExchange {
-    fn collective(&self) -> &'static str {
-        "all-gather"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "neighbour-exchange"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         if ranks.is_multiple_of(2) { Ok(()) } else { Err(WorkloadError::OddRanks { ranks }) }
     }

@@ -1,6 +1,6 @@
 //! All-to-all in steps, one receiver and one sender at a time.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
@@ -16,14 +16,6 @@ use units::{Rank, TransferId};
 pub(crate) struct Pairwise;
 
 impl Pattern for Pairwise {
-    fn collective(&self) -> &'static str {
-        "all-to-all"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "pairwise"
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }

@@ -11,14 +11,6 @@ use units::{Rank, Stream};
 pub(crate) struct Parallel;
 
 impl Pattern for Parallel {
-    fn collective(&self) -> &'static str {
-        "permutation"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

@@ -16,14 +16,6 @@ use units::{Rank, TransferId};
 pub(crate) struct Rabenseifner;
 
 impl Pattern for Rabenseifner {
-    fn collective(&self) -> &'static str {
-        "reduce"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "rabenseifner"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         super::halving_doubling::HalvingDoubling.supports(ranks)
     }

@@ -14,14 +14,6 @@ use units::{Rank, TransferId};
 pub(crate) struct RecursiveDoubling;
 
 impl Pattern for RecursiveDoubling {
-    fn collective(&self) -> &'static str {
-        "all-reduce"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "recursive-doubling"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

@@ -1,18 +1,19 @@
-//! Common part of the ring algorithms: every rank forwards blocks to its neighbour, step by step.
+//! Ring algorithms of all-reduce, all-gather and reduce-scatter: every rank forwards blocks to its neighbour,
+//! step by step.
 //!
 //! In a unidirectional ring of n ranks the data is divided into n blocks, which are sent from rank r to rank
 //! r + 1. A bidirectional ring is two of them in opposite directions, each with half of the data, on separate
 //! channels. At step k rank r sends the block that it received at step k - 1, as soon as that block has
-//! arrived: there is no barrier between steps. A lap is n - 1 steps. Patarasuk and Yuan, "Bandwidth optimal
+//! arrived: there is no barrier between steps. A cycle is n - 1 steps. Patarasuk and Yuan, "Bandwidth optimal
 //! all-reduce algorithms for clusters of workstations", 2009.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Parts, Pattern, Relay, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// Directions in which data is sent around the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Directions {
+enum Directions {
     /// From each rank to the next.
     One,
     /// Half of the data from each rank to the next, half to the previous.
@@ -31,32 +32,34 @@ impl Directions {
 /// A collective on a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
-    pub(super) collective: &'static str,
-    pub(super) directions: Directions,
+    directions: Directions,
     /// Cycles around the ring, of n - 1 steps each.
-    pub(super) cycles: u32,
+    cycles: u32,
     /// Rank r first sends the block of rank r - `first_block_back`.
-    pub(super) first_block_back: u32,
+    first_block_back: u32,
 }
 
+/// Every rank ends with the sum of all ranks' buffers: the first cycle reduces each block along the ring, the
+/// second distributes the reduced blocks. At step k rank r sends block (r - k) mod n.
+pub(crate) const ALL_REDUCE: Ring = Ring { directions: Directions::One, cycles: 2, first_block_back: 0 };
+/// Every rank ends with the blocks of all ranks. S is the whole buffer of a rank, which initially contains
+/// block r of size S/n. At step k rank r sends block (r - k) mod n, its own block first.
+pub(crate) const ALL_GATHER: Ring = Ring { directions: Directions::One, cycles: 1, first_block_back: 0 };
+/// Rank r ends with the sum of all ranks' block r: the first cycle of the all-reduce, with the blocks
+/// renumbered so that each ends at the rank of its number. At step k rank r sends block (r - 1 - k) mod n.
+pub(crate) const REDUCE_SCATTER: Ring = Ring { directions: Directions::One, cycles: 1, first_block_back: 1 };
+
 impl Ring {
+    pub(crate) const fn bidirectional(self) -> Self {
+        Self { directions: Directions::Both, ..self }
+    }
+
     fn steps(&self, ranks: u32) -> u32 {
         self.cycles * (ranks - 1)
     }
 }
 
 impl Pattern for Ring {
-    fn collective(&self) -> &'static str {
-        self.collective
-    }
-
-    fn algorithm(&self) -> &'static str {
-        match self.directions {
-            Directions::One => "ring",
-            Directions::Both => "ring-bidirectional",
-        }
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(self.directions.count()) * u64::from(ranks)
     }

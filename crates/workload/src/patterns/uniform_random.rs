@@ -8,14 +8,6 @@ use units::Rank;
 pub(crate) struct Parallel;
 
 impl Pattern for Parallel {
-    fn collective(&self) -> &'static str {
-        "uniform-random"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

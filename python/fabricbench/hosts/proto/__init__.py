@@ -1,1 +1,1 @@
-"""The protocol of agents: `agent.proto`, and the modules that tools/generate_protocol.py makes of it."""
+"""The protocol of agents: `agent.proto`, and the modules that the build generates from it."""

@@ -6,7 +6,7 @@ Also finds models, names and meanings of the fields at a path, for hints, overri
 import re
 from collections.abc import Iterator
 from types import NoneType
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -199,13 +199,14 @@ def field_names(model: type[PlanModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every field that a plan can have, without list indices."""
+def field_paths(model: type[PlanModel] = Plan, item: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every field that a plan can have, with `item` after a list of mappings."""
     for name, field in model.model_fields.items():
-        key = field.alias or name
-        yield (key,)
+        key = (field.alias or name,)
+        yield key
+        prefix = key + item if get_origin(field.annotation) is tuple else key
         for child in _models_in(field):
-            yield from ((key, *path) for path in field_paths(child))
+            yield from (prefix + path for path in field_paths(child, item))
 
 
 def models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:

@@ -126,7 +126,7 @@ DCQCN: Final = {
 
 
 class Dcqcn(PlanModel):
-    """DCQCN (Zhu et al., SIGCOMM 2015). docs/reference/plan.md lists the presets."""
+    """DCQCN (Zhu et al., SIGCOMM 2015). The reference page of plan fields lists the presets."""
 
     preset: Literal["nvidia", "paper", "hpcc", "connectx-5"] = Field(
         default="nvidia",

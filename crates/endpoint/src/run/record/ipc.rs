@@ -1,4 +1,4 @@
-//! Encodes records as Arrow IPC streams and decodes them.
+//! Columns of the records of senders and receivers; encodes them as Arrow IPC streams and decodes them.
 
 use super::{ReceivedHalf, SentHalf, SentStatus};
 use crate::run::RunError;
@@ -46,12 +46,12 @@ const RECEIVED: &[Column<ReceivedHalf>] = &[
 
 /// Encodes the sender's records; column `job` has the job of each chunk.
 pub(in crate::run) fn write_sent(halves: &[SentHalf], jobs: &Jobs) -> Result<Vec<u8>, RunError> {
-    write(halves, SENT, |half| jobs.job_of(half.chunk)).map_err(told)
+    Ok(write(halves, SENT, |half| jobs.job_of(half.chunk))?)
 }
 
 /// Encodes the receiver's records.
 pub(in crate::run) fn write_received(halves: &[ReceivedHalf], jobs: &Jobs) -> Result<Vec<u8>, RunError> {
-    write(halves, RECEIVED, |half| jobs.job_of(half.chunk)).map_err(told)
+    Ok(write(halves, RECEIVED, |half| jobs.job_of(half.chunk))?)
 }
 
 fn write<T>(halves: &[T], columns: &[Column<T>], job: impl Fn(&T) -> u32) -> Result<Vec<u8>, ArrowError> {
@@ -72,7 +72,7 @@ fn write<T>(halves: &[T], columns: &[Column<T>], job: impl Fn(&T) -> u32) -> Res
 
 /// Decodes the sender's records.
 pub(super) fn read_sent(stream: &[u8]) -> Result<Vec<SentHalf>, RunError> {
-    read(stream, &SENT.each_name(), |row| {
+    read(stream, SENT, |row| {
         Ok(SentHalf {
             chunk: row.number("chunk")?,
             pass: row.number("pass")?,
@@ -98,7 +98,7 @@ pub(super) fn read_sent(stream: &[u8]) -> Result<Vec<SentHalf>, RunError> {
 
 /// Decodes the receiver's records.
 pub(super) fn read_received(stream: &[u8]) -> Result<Vec<ReceivedHalf>, RunError> {
-    read(stream, &RECEIVED.each_name(), |row| {
+    read(stream, RECEIVED, |row| {
         Ok(ReceivedHalf {
             chunk: row.number("chunk")?,
             pass: row.number("pass")?,
@@ -113,22 +113,6 @@ pub(super) fn read_received(stream: &[u8]) -> Result<Vec<ReceivedHalf>, RunError
             },
         })
     })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
-fn told(error: ArrowError) -> RunError {
-    RunError::Record(error.to_string())
-}
-
-/// Names of columns.
-trait EachName {
-    fn each_name(&self) -> Vec<&'static str>;
-}
-
-impl<T> EachName for [Column<T>] {
-    fn each_name(&self) -> Vec<&'static str> {
-        self.iter().map(|(name, _)| *name).collect()
-    }
 }
 
 /// A row of a batch.
@@ -151,18 +135,18 @@ impl Row<'_> {
 
 fn read<T>(
     stream: &[u8],
-    names: &[&'static str],
+    columns: &[Column<T>],
     half: impl Fn(&Row<'_>) -> Result<T, RunError>,
 ) -> Result<Vec<T>, RunError> {
     let mut halves = Vec::new();
-    for batch in StreamReader::try_new(stream, None).map_err(told)? {
-        let batch = batch.map_err(told)?;
-        let column = |&name: &&'static str| {
+    for batch in StreamReader::try_new(stream, None)? {
+        let batch = batch?;
+        let column = |&(name, _): &Column<T>| {
             let array = batch.column_by_name(name).and_then(|array| array.as_primitive_opt::<Int64Type>());
             let missing = || RunError::Record(format!("no column {name} of whole numbers"));
             Ok((name, array.ok_or_else(missing)?))
         };
-        let columns = names.iter().map(column).collect::<Result<Vec<_>, RunError>>()?;
+        let columns = columns.iter().map(column).collect::<Result<Vec<_>, RunError>>()?;
         for row in 0..batch.num_rows() {
             halves.push(half(&Row { columns: &columns, row })?);
         }
@@ -197,8 +181,8 @@ mod tests {
         fn damaged_streams_are_refused_or_read(at in 0..600_usize, byte in any::<u8>()) {
             let half = ReceivedHalf { chunk: 1, pass: 2, delivered_ps: -3, seen: ReceivedCounts::default() };
             let mut stream = write(&[half], RECEIVED, |_| 0).unwrap();
-            let place = at % stream.len();
-            stream[place] = byte;
+            let index = at % stream.len();
+            stream[index] = byte;
             let _ = read_received(&stream);
         }
     }

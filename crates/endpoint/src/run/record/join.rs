@@ -1,4 +1,5 @@
-//! Joins records of senders and receivers to rows of table `chunks`.
+//! Joins records of senders and receivers to rows of table `chunks`, with clocks of hosts corrected, and
+//! lists the columns that a driver does not measure.
 
 use super::ipc::{read_received, read_sent};
 use super::{ReceivedHalf, SentHalf, SentStatus};
@@ -36,7 +37,6 @@ const OF_FRAMES: [&str; 11] = [
 ];
 
 /// Columns of `chunks` that a driver does not measure (null).
-#[must_use]
 pub fn unmeasured(driver: &str) -> Vec<&'static str> {
     let mut columns = OF_THE_FABRIC.to_vec();
     if matches!(driver, "tcp" | "verbs") {
@@ -92,10 +92,10 @@ pub fn chunk_rows(spec: &RunSpec, halves: Halves<'_>, driver: &str) -> Result<Ve
     ends.announce(&jobs);
     let names = Names { jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(), tcp: Vec::new() };
     let rows = ends.rows(spec, &jobs);
-    let (unmeasured, told) = (unmeasured(driver), |error: ArrowError| RunError::Record(error.to_string()));
+    let unmeasured = unmeasured(driver);
     let each = rows.chunks(BATCH_ROWS).map(|rows| {
-        let batch = Batch::Chunks(rows.to_vec()).to_arrow(&names).map_err(told)?;
-        without(&batch, &unmeasured).map_err(told)
+        let batch = Batch::Chunks(rows.to_vec()).to_arrow(&names)?;
+        Ok(without(&batch, &unmeasured)?)
     });
     each.collect()
 }
@@ -112,7 +112,7 @@ fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch, ArrowEr
             }
         }
     });
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = each.unzip();
+    let (fields, arrays) = each.unzip::<Field, ArrayRef, Vec<_>, Vec<_>>();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
@@ -135,14 +135,14 @@ impl Ends {
                 let host = pair_of(jobs, half.chunk)?.src_host;
                 half.start_ps = corrected(host, half.start_ps);
                 half.completed_ps = half.completed_ps.map(|at| corrected(host, at));
-                twice(half.chunk, ends.sent.insert((half.chunk, half.pass), half).as_ref())?;
+                refuse_duplicate(half.chunk, ends.sent.insert((half.chunk, half.pass), half).as_ref())?;
             }
         }
         for stream in halves.received {
             for mut half in read_received(stream)? {
                 let host = pair_of(jobs, half.chunk)?.dst_host;
                 half.delivered_ps = corrected(host, half.delivered_ps);
-                twice(half.chunk, ends.received.insert((half.chunk, half.pass), half).as_ref())?;
+                refuse_duplicate(half.chunk, ends.received.insert((half.chunk, half.pass), half).as_ref())?;
             }
         }
         Ok(ends)
@@ -166,9 +166,9 @@ impl Ends {
 
     /// Rows in order of completion, then of chunk number.
     fn rows(&self, spec: &RunSpec, jobs: &Jobs) -> Vec<ChunkRow> {
-        let mut begun: HashMap<u32, u32> = HashMap::new();
+        let mut passes_by_chunk: HashMap<u32, u32> = HashMap::new();
         for &(chunk, pass) in self.sent.keys().chain(self.received.keys()) {
-            let passes = begun.entry(chunk).or_default();
+            let passes = passes_by_chunk.entry(chunk).or_default();
             *passes = (*passes).max(pass + 1);
         }
         let payload = (0..jobs.chunk_count()).filter(|&chunk| jobs.message(chunk) == Message::Payload);
@@ -176,7 +176,7 @@ impl Ends {
             let planned = JobSpec::rounds_planned(&spec.jobs[jobs.job_of(chunk) as usize]);
             let passes = match planned {
                 Some(rounds) => jobs.passes(chunk, rounds),
-                None => begun.get(&chunk).copied().unwrap_or(0),
+                None => passes_by_chunk.get(&chunk).copied().unwrap_or(0),
             };
             (0..passes).map(move |pass| (chunk, pass))
         });
@@ -186,7 +186,7 @@ impl Ends {
     }
 
     fn row(&self, jobs: &Jobs, key @ (number, pass): Key) -> ChunkRow {
-        let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.place(number);
+        let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.chunk_with_pair(number);
         let (sent, received) = (self.sent.get(&key), self.received.get(&key));
         let seen = sent.map_or_else(SentCounts::default, |half| half.seen);
         let arrived = received.map_or_else(ReceivedCounts::default, |half| half.seen);
@@ -244,13 +244,13 @@ fn pair_of(jobs: &Jobs, chunk: u32) -> Result<jobs::QueuePair, RunError> {
     if chunk >= jobs.chunk_count() {
         return Err(RunError::Record(format!("chunk {chunk}; the run has {}", jobs.chunk_count())));
     }
-    Ok(jobs.place(chunk).2)
+    Ok(jobs.chunk_with_pair(chunk).2)
 }
 
-fn twice<T>(chunk: u32, before: Option<&T>) -> Result<(), RunError> {
+fn refuse_duplicate<T>(chunk: u32, before: Option<&T>) -> Result<(), RunError> {
     match before {
         None => Ok(()),
-        Some(_) => Err(RunError::Record(format!("chunk {chunk} is told twice"))),
+        Some(_) => Err(RunError::Record(format!("chunk {chunk} has two records"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Memory regions of queue pairs and the pattern that they contain.
+//! Memory regions of queue pairs: sizes, and the random pattern that senders read and receivers may verify.
 
 use crate::run::share::LocalPair;
 use crate::{Memory, Pattern};

@@ -1,9 +1,10 @@
-//! Ends of a queue pair: map chunks to work requests and completions to events.
+//! Sending and receiving end of a queue pair of driver `roce`: chunks to work requests, completions to
+//! events.
 
 use super::memory::ADDRESS;
 use crate::run::driver::{Event, ReceivedCounts, SentCounts};
 use crate::run::share::Post;
-use crate::{Ended, Endpoint, PairId};
+use crate::{Ended, Endpoint, Operation, PairId};
 use std::collections::VecDeque;
 use transport::{Counters, PostError, Status, WorkId};
 
@@ -15,13 +16,13 @@ pub(super) struct SendingPair {
     id: PairId,
     region_bytes: u64,
     /// Chunks in flight, oldest first.
-    chunks: VecDeque<UnderWay>,
+    chunks: VecDeque<InFlight>,
     /// Counters when the previous chunk completed.
     before: Counters,
 }
 
 /// A chunk in flight.
-struct UnderWay {
+struct InFlight {
     send: u32,
     /// Its last work request.
     last: WorkId,
@@ -38,12 +39,13 @@ impl SendingPair {
     pub(super) fn post(&mut self, endpoint: &mut Endpoint, post: &Post) -> Result<(), PostError> {
         let mut left = post.bytes;
         while left > self.region_bytes {
-            endpoint.post_write(self.id, 0..self.region_bytes as usize, ADDRESS)?;
+            endpoint.post(self.id, Operation::Write(ADDRESS).of(0..self.region_bytes as usize))?;
             left -= self.region_bytes;
         }
-        let last = endpoint.post_write_with_immediate(self.id, 0..left as usize, ADDRESS, post.chunk)?;
+        let request = Operation::Write(ADDRESS).with_immediate(0..left as usize, post.chunk);
+        let last = endpoint.post(self.id, request)?;
         let seen = SentCounts::default();
-        self.chunks.push_back(UnderWay { send: post.send, last, seen, has_failed: false });
+        self.chunks.push_back(InFlight { send: post.send, last, seen, has_failed: false });
         Ok(())
     }
 
@@ -57,7 +59,7 @@ impl SendingPair {
         if ended.completion.work != chunk.last {
             return None;
         }
-        let UnderWay { send, mut seen, has_failed, .. } = self.chunks.pop_front()?;
+        let InFlight { send, mut seen, has_failed, .. } = self.chunks.pop_front()?;
         seen.timeouts = ended.counters.timeouts - self.before.timeouts;
         seen.naks = ended.counters.naks_received - self.before.naks_received;
         seen.cnps = ended.counters.cnps_received - self.before.cnps_received;

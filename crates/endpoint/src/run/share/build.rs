@@ -1,4 +1,4 @@
-//! Builds the share of some hosts from the jobs of a run.
+//! Builds the share of some hosts from the jobs of a run: local transfers, dependencies, phases, queue pairs.
 
 use super::{Inbound, LocalPair, Order, Outgoing, Process, Share, Times};
 use jobs::Jobs;
@@ -11,7 +11,6 @@ use workload::{Message, Schedule, Transfer};
 
 impl Share {
     /// The share of some hosts in the jobs of a spec.
-    #[must_use]
     pub fn new(spec: &RunSpec, jobs: &Arc<Jobs>, hosts: &[u32]) -> Self {
         let mut build = Build {
             jobs,
@@ -82,7 +81,7 @@ impl Build<'_> {
         first_chunk: u32,
     ) {
         let numbered = (self.outgoing.len() as u32..).zip(&local.outgoing);
-        let place: HashMap<TransferId, u32> = numbered.map(|(place, &(_, id))| (id, place)).collect();
+        let index: HashMap<TransferId, u32> = numbered.map(|(index, &(_, id))| (id, index)).collect();
         let parts = self.jobs.parts;
         let chunk_of = |id: TransferId| first_chunk + id.0 * parts;
         self.outgoing.extend(local.outgoing.iter().map(|&(rank, id)| Outgoing {
@@ -96,7 +95,7 @@ impl Build<'_> {
         }));
         for &(rank, id) in &local.inbound {
             let first = self.successors.len() as u32;
-            for next in schedule.successors(id).map(|next| place[&next]) {
+            for next in schedule.successors(id).map(|next| index[&next]) {
                 self.outgoing[next as usize].depends += 1;
                 self.successors.push(next);
             }
@@ -106,16 +105,16 @@ impl Build<'_> {
         }
         if schedule.is_blocking() {
             for (before, next) in one_after_another(schedule, &local.outgoing) {
-                self.outgoing[place[&before] as usize].next = Some(place[&next]);
-                self.outgoing[place[&next] as usize].depends += 1;
+                self.outgoing[index[&before] as usize].next = Some(index[&next]);
+                self.outgoing[index[&next] as usize].depends += 1;
             }
         }
     }
 
     fn finish(self, jobs: Arc<Jobs>) -> Share {
         let Self { hosts, mut processes, outgoing, inbound, successors, .. } = self;
-        let arriving = places(inbound.iter().map(|transfer| transfer.chunk), jobs.parts);
-        let leaving = places(outgoing.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let arriving = part_indices(inbound.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let leaving = part_indices(outgoing.iter().map(|transfer| transfer.chunk), jobs.parts);
         let (order, receivers) = local_pairs(&jobs, &hosts, &leaving);
         for process in processes.iter_mut().filter(|process| process.is_idle()) {
             process.has_ended = true;
@@ -142,12 +141,13 @@ impl Build<'_> {
 
 /// Chunks of transfers, ascending, each with its part index: index of the transfer times `parts` plus the
 /// part.
-fn places(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
-    let parts_of =
-        |(place, chunk): (u32, u32)| (0..parts).map(move |part| (chunk + part, place * parts + part));
-    let mut places: Vec<(u32, u32)> = (0..).zip(first_chunks).flat_map(parts_of).collect();
-    places.sort_unstable();
-    places
+fn part_indices(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
+    let mut indices: Vec<(u32, u32)> = (0..)
+        .zip(first_chunks)
+        .flat_map(|(index, chunk)| (0..parts).map(move |part| (chunk + part, index * parts + part)))
+        .collect();
+    indices.sort_unstable();
+    indices
 }
 
 fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {
@@ -168,8 +168,8 @@ fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {
 
 /// Index ranges, starting at `first`, of a rank's transfers in each phase of a cycle.
 fn phase_ranges(schedule: &Schedule, all: &[(u32, TransferId)], rank: u32, first: usize) -> Vec<Range<u32>> {
-    let place = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
-    schedule.phases().map(|phase| place(phase.start)..place(phase.end)).collect()
+    let index = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
+    schedule.phases().map(|phase| index(phase.start)..index(phase.end)).collect()
 }
 
 /// Pairs of transfers (previous, next) of each rank where the next waits for the acknowledgement of the
@@ -206,8 +206,8 @@ fn local_pairs(jobs: &Jobs, hosts: &HashSet<u32>, leaving: &[(u32, u32)]) -> (Or
         let chunk_bytes_max = bytes.max().unwrap_or(0);
         let pair = LocalPair { queue_pair, chunks: chunks().count() as u32, chunk_bytes_max };
         if begins {
-            let place = |chunk| leaving.partition_point(|&(each, _)| each < chunk);
-            order.add(pair, chunks().map(|chunk| leaving[place(chunk)].1));
+            let index = |chunk| leaving.partition_point(|&(each, _)| each < chunk);
+            order.add(pair, chunks().map(|chunk| leaving[index(chunk)].1));
         }
         if ends {
             receivers.push(pair);

@@ -1,4 +1,4 @@
-//! Queue pairs of a share.
+//! Queue pairs with an end on hosts of this agent, and the order of chunks on those that send.
 
 use jobs::{Jobs, QueuePair};
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(in crate::run) fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Optio
     if chunk >= jobs.chunk_count() {
         return None;
     }
-    let (chunk, _, queue_pair) = jobs.place(chunk);
+    let (chunk, _, queue_pair) = jobs.chunk_with_pair(chunk);
     (queue_pair.number == pair).then_some(chunk.bytes)
 }
 

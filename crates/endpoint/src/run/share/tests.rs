@@ -87,7 +87,7 @@ impl Lab {
         match self.steps.remove(place) {
             Step::Deliver { agent, post } => {
                 self.delivered.insert((post.chunk, post.pass), at);
-                let pair = self.jobs.place(post.chunk).2;
+                let pair = self.jobs.chunk_with_pair(post.chunk).2;
                 let there = self.agent_of_host[&pair.dst_host.0];
                 let arrival = self.shares[there].on_arrived(post.chunk, self.now).unwrap();
                 assert_eq!((arrival.pass, arrival.bytes), (post.pass, post.bytes));
@@ -151,8 +151,7 @@ fn skipped(job: &spec::JobSpec, schedule: &workload::Schedule, id: TransferId, r
 
 /// Any collective with one to three rounds, on any number of agents.
 fn any_spec() -> impl Strategy<Value = (RunSpec, usize, u64)> {
-    let patterns: Vec<_> =
-        workload::patterns().iter().map(|each| (each.collective(), each.algorithm())).collect();
+    let patterns: Vec<_> = workload::algorithms().iter().map(|each| (each.collective, each.name)).collect();
     let kinds = (0..patterns.len(), 1..=2_u32, any::<bool>(), any::<bool>());
     let rounds = (1..=3_u32, 0..=2_u32, any::<bool>(), any::<bool>());
     (kinds, rounds, 1..=4_usize, 0..3_u64, any::<u64>()).prop_map(

@@ -1,4 +1,4 @@
-//! Byte stream of a connection.
+//! Byte stream of a TCP connection: messages, their encoding, and an incremental decoder.
 //!
 //! The sender connects and identifies its queue pair with a [`Hello`]. Chunks follow: a [`Header`], then the
 //! payload. The receiver acknowledges each complete chunk with its number (4 bytes). All numbers are in
@@ -33,7 +33,6 @@ pub struct Hello {
 
 impl Hello {
     /// Encodes it.
-    #[must_use]
     pub fn emit(&self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -43,7 +42,6 @@ impl Hello {
     }
 
     /// Decodes it; `None` if the magic does not match.
-    #[must_use]
     pub fn parse(bytes: &[u8; HELLO_BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk()?;
         let (token, rest) = rest.split_first_chunk()?;
@@ -63,7 +61,6 @@ pub struct Header {
 
 impl Header {
     /// Encodes it.
-    #[must_use]
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&self.chunk.to_be_bytes());
@@ -72,7 +69,6 @@ impl Header {
     }
 
     /// Decodes it; any bytes are valid.
-    #[must_use]
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
         let [a, b, c, d, length @ ..] = *bytes;
         Self { chunk: u32::from_be_bytes([a, b, c, d]), bytes: u64::from_be_bytes(length) }
@@ -94,13 +90,11 @@ impl<const N: usize> Default for Collected<N> {
 
 impl<const N: usize> Collected<N> {
     /// An empty buffer.
-    #[must_use]
     pub const fn new() -> Self {
         Self { bytes: [0; N], filled: 0 }
     }
 
     /// Number of missing bytes.
-    #[must_use]
     pub const fn missing(&self) -> usize {
         N - self.filled
     }
@@ -143,7 +137,7 @@ pub enum StreamError {
 
 /// An element of the received stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum Element<'a> {
     /// Payload of the current chunk.
     Payload {
         /// Offset in the chunk [bytes].
@@ -177,7 +171,7 @@ impl Chunks {
         &mut self,
         mut bytes: &[u8],
         planned: impl Fn(u32) -> Option<u64>,
-        mut visit: impl FnMut(Piece<'_>),
+        mut visit: impl FnMut(Element<'_>),
     ) -> Result<(), StreamError> {
         loop {
             if self.present.is_none() {
@@ -188,24 +182,24 @@ impl Chunks {
             let count = usize::try_from(header.bytes - *offset).unwrap_or(usize::MAX).min(bytes.len());
             let (payload, rest) = bytes.split_at(count);
             if count > 0 {
-                visit(Piece::Payload { offset: *offset, bytes: payload });
+                visit(Element::Payload { offset: *offset, bytes: payload });
             }
             *offset += count as u64;
             bytes = rest;
             if *offset < header.bytes {
                 return Ok(());
             }
-            visit(Piece::End { chunk: header.chunk });
+            visit(Element::End { chunk: header.chunk });
             self.present = None;
         }
     }
 }
 
 fn checked(header: Header, planned: impl Fn(u32) -> Option<u64>) -> Result<Header, StreamError> {
-    let Header { chunk, bytes: found } = header;
+    let Header { chunk, bytes } = header;
     match planned(chunk) {
         None => Err(StreamError::Chunk { chunk }),
-        Some(planned) if planned != found => Err(StreamError::Length { chunk, found, planned }),
+        Some(planned) if planned != bytes => Err(StreamError::Length { chunk, found: bytes, planned }),
         Some(_) => Ok(header),
     }
 }
@@ -230,11 +224,11 @@ mod tests {
         for piece in pieces {
             let planned = |chunk: u32| lengths.get(chunk as usize).map(|&bytes| bytes as u64);
             chunks.take(piece, planned, |piece| match piece {
-                Piece::Payload { offset, bytes } => {
+                Element::Payload { offset, bytes } => {
                     assert_eq!(offset, payload.len() as u64);
                     payload.extend_from_slice(bytes);
                 }
-                Piece::End { chunk } => ended.push((chunk, std::mem::take(&mut payload))),
+                Element::End { chunk } => ended.push((chunk, std::mem::take(&mut payload))),
             })?;
         }
         Ok(ended)
@@ -267,7 +261,7 @@ mod tests {
             for piece in [first, last] {
                 let planned = |chunk: u32| Some(u64::from(chunk >> 24));
                 let outcome = chunks.take(piece, planned, |piece| {
-                    if let Piece::Payload { bytes, .. } = piece {
+                    if let Element::Payload { bytes, .. } = piece {
                         payload += bytes.len();
                     }
                 });

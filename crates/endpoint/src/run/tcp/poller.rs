@@ -1,4 +1,4 @@
-//! Readiness of sockets (`epoll`).
+//! Polling of many sockets for readiness, edge-triggered (`epoll`).
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -27,13 +27,13 @@ pub(super) struct Ready {
 /// A set of polled sockets.
 pub(super) struct Poller {
     epoll: OwnedFd,
-    told: Vec<Ready>,
+    ready: Vec<Ready>,
 }
 
 impl Poller {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll, told: Vec::with_capacity(EVENTS) })
+        Ok(Self { epoll, ready: Vec::with_capacity(EVENTS) })
     }
 
     /// Adds a socket. Readiness is edge-triggered: after a report, read or write until the socket would
@@ -63,13 +63,13 @@ impl Poller {
             }
         }
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
-        self.told.clear();
+        self.ready.clear();
         match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
-            Ok((events, _)) => self.told.extend(events.iter().map(ready)),
+            Ok((events, _)) => self.ready.extend(events.iter().map(ready)),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(self.told.drain(..))
+        Ok(self.ready.drain(..))
     }
 }
 

@@ -1,4 +1,4 @@
-//! TCP sockets: options, connecting and kernel statistics.
+//! TCP sockets: listening, connecting, options, limit of open files, kernel statistics (`TCP_INFO`).
 
 use crate::run::{RunError, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -92,8 +92,8 @@ fn set_options(socket: &OwnedFd, settings: &Settings) -> Result<(), RunError> {
 /// Error for a congestion control that the host does not have.
 fn refused(name: &str, error: Errno) -> RunError {
     let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let known = std::fs::read_to_string(list).unwrap_or_default();
-    RunError::Settings(format!("congestion is {name:?} ({error}); allowed here: {}", known.trim()))
+    let available = std::fs::read_to_string(list).unwrap_or_default();
+    RunError::Settings(format!("congestion is {name:?} ({error}); allowed here: {}", available.trim()))
 }
 
 /// Sets the DSCP of packets sent from now on.
@@ -118,8 +118,8 @@ pub(super) fn allow_connections(count: usize) -> Result<(), RunError> {
     }
     if maximum.is_some_and(|maximum| maximum < needed) {
         let limit = maximum.unwrap_or_default();
-        let found = format!("{count} connections need {needed} open files, of which the host allows {limit}");
-        return Err(RunError::Settings(format!("{found}; raise `ulimit -Hn` of the agent")));
+        let text = format!("{count} connections need {needed} open files, of which the host allows {limit}");
+        return Err(RunError::Settings(format!("{text}; raise `ulimit -Hn` of the agent")));
     }
     Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
 }
@@ -156,10 +156,10 @@ fn info(stream: &TcpStream) -> Option<libc::tcp_info> {
     // SAFETY: all zeros is a valid value of this plain C structure.
     let mut info: libc::tcp_info = unsafe { mem::zeroed() };
     let mut bytes = mem::size_of_val(&info) as libc::socklen_t;
-    let place = (&raw mut info).cast();
+    let pointer = (&raw mut info).cast();
     // SAFETY: the structure outlives the call, and `bytes` is its size.
     let result = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &raw mut bytes)
+        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut bytes)
     };
     (result == 0).then_some(info)
 }

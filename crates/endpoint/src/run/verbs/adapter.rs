@@ -22,7 +22,7 @@ pub(super) struct Adapter {
 }
 
 /// Why no adapter of this host is usable (with that address, if given); empty if one is.
-pub(in crate::run) fn why_not(address: Option<Ipv4Addr>) -> String {
+pub(in crate::run) fn unusable_reason(address: Option<Ipv4Addr>) -> String {
     let tried = match address {
         Some(address) => Adapter::choose(address, None, None).map(drop),
         None => Verbs::load().and_then(Verbs::open_all).map(drop),
@@ -41,11 +41,11 @@ impl Adapter {
         let names = |devices: &[Arc<Device>]| -> String {
             devices.iter().map(|device| device.name()).collect::<Vec<_>>().join(", ")
         };
-        if let Some(found) = device {
+        if let Some(name) = device {
             let allowed = names(&devices);
-            devices.retain(|device| device.name() == found);
+            devices.retain(|device| device.name() == name);
             if devices.is_empty() {
-                return Err(VerbsError::UnknownDevice { found: found.into(), allowed });
+                return Err(VerbsError::UnknownDevice { found: name.into(), allowed });
             }
         }
         let (mut others, mut unusable) = (Vec::new(), None);
@@ -64,9 +64,9 @@ impl Adapter {
         if let Some(error) = unusable {
             return Err(error);
         }
-        let found = if others.is_empty() { "none".into() } else { others.join(", ") };
+        let gids = if others.is_empty() { "none".into() } else { others.join(", ") };
         let at = gid_index.map_or_else(String::new, |index| format!(" at index {index}"));
-        Err(VerbsError::NoGid { devices: names(&devices), address, at, found })
+        Err(VerbsError::NoGid { devices: names(&devices), address, at, found: gids })
     }
 
     /// Checks that the port supports the plan's MTU.
@@ -86,14 +86,17 @@ impl Adapter {
 /// Retransmission parameters: the shortest timeout of adapters that is not below the requested one, and the
 /// retry count, limited to that of adapters.
 pub(super) fn timing(transport: &TransportSpec, timeout_min: Span) -> Timing {
-    let wanted = Span(transport.timeout_ps).max(timeout_min);
-    Timing { timeout_exponent: exponent_of(wanted), retries: transport.retry_count.min(RETRIES_MAX) as u8 }
+    let timeout_min = Span(transport.timeout_ps).max(timeout_min);
+    Timing {
+        timeout_exponent: exponent_of(timeout_min),
+        retries: transport.retry_count.min(RETRIES_MAX) as u8,
+    }
 }
 
-/// Smallest exponent with a timeout of at least `wanted`. 0 means no timeout: a lost packet would stall
+/// Smallest exponent with a timeout of at least `timeout_min`. 0 means no timeout: a lost packet would stall
 /// forever.
-fn exponent_of(wanted: Span) -> u8 {
-    (1..31).find(|&exponent| timeout(exponent) >= wanted).unwrap_or(31)
+fn exponent_of(timeout_min: Span) -> u8 {
+    (1..31).find(|&exponent| timeout(exponent) >= timeout_min).unwrap_or(31)
 }
 
 /// Timeout of an exponent.

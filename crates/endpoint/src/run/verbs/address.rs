@@ -53,32 +53,19 @@ pub(super) struct Slots {
 impl Slots {
     /// Whether the receiver verifies messages: every message then has immediate data, and occupies a slot
     /// until it is verified.
-    pub(super) const fn is_looked_at(&self) -> bool {
+    pub(super) const fn is_verified(&self) -> bool {
         self.count > 1
     }
 }
 
-/// Addresses of all hosts.
-pub(super) struct Peers(BTreeMap<u32, Address>);
-
-impl Peers {
-    pub(super) fn read(peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
-        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
-            Ok(address) => Ok((host, address)),
-            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
-        };
-        Ok(Self(peers.iter().map(read).collect::<Result<_, _>>()?))
-    }
-
-    /// Connection data and IPv4 address of a host, if known and allowed.
-    pub(super) fn of(&self, host: u32, settings: &Settings) -> Result<(&Address, Ipv4Addr), RunError> {
-        let no = |why: &str| RunError::Host { host, why: why.into() };
-        let address = self.0.get(&host).ok_or_else(|| no("nothing is known of where it is"))?;
+impl Address {
+    /// IPv4 address of the GID, if peers at that address are allowed.
+    pub(super) fn allowed_ip(&self, host: u32, settings: &Settings) -> Result<Ipv4Addr, RunError> {
         // Packets are sent to the GID, so it is the GID that must be allowed.
-        let at =
-            Ipv6Addr::from(address.gid).to_ipv4_mapped().ok_or_else(|| no("its GID is no IPv4 address"))?;
-        settings.check_peer(host, SocketAddrV4::new(at, ROCE_PORT))?;
-        Ok((address, at))
+        let ip = Ipv6Addr::from(self.gid).to_ipv4_mapped();
+        let ip = ip.ok_or_else(|| RunError::Host { host, why: "its GID is no IPv4 address".into() })?;
+        settings.check_peer(host, SocketAddrV4::new(ip, ROCE_PORT))?;
+        Ok(ip)
     }
 }
 

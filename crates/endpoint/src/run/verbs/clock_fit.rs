@@ -1,6 +1,6 @@
 //! Linear fit of a device's counter to the host's monotonic clock.
 //!
-//! Between readings of both clocks the line is extrapolated; the next reading shows the error, so the error
+//! Between readings of both clocks the fit is extrapolated; the next reading shows the error, so the error
 //! of every time already returned becomes known. Until then it is bounded by the tolerances of clocks:
 //! crystals deviate by 100 ppm at most, and Linux slews its clock by 500 ppm at most (adjtimex(2)).
 
@@ -93,7 +93,7 @@ impl ClockFit {
     /// Converts a timestamp of an event that did not occur before `earliest` and was observed at `seen`.
     /// Returns `None` if the result is impossible; a deviation within the tolerance of the clocks is clamped
     /// and recorded as error.
-    pub(super) fn place(&mut self, ticks: u64, earliest: Instant, seen: Instant) -> Option<Instant> {
+    pub(super) fn convert(&mut self, ticks: u64, earliest: Instant, seen: Instant) -> Option<Instant> {
         let last = self.last.1;
         let since = self.picoseconds(self.signed(ticks.wrapping_sub(last.ticks)));
         let at = Instant(u64::try_from(i128::from(last.at.0) + since).unwrap_or(0));
@@ -101,11 +101,11 @@ impl ClockFit {
         if at > seen + slack || at + slack < earliest {
             return None;
         }
-        let placed = at.max(earliest).min(seen);
-        let wrong = placed.since(at).max(at.since(placed));
+        let converted = at.max(earliest).min(seen);
+        let wrong = converted.since(at).max(at.since(converted));
         self.error = self.error.max(wrong).max(last.half);
         self.is_used = true;
-        Some(placed)
+        Some(converted)
     }
 
     /// Duration of a number of ticks.
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_is_right_within_the_error_that_is_told(
+        fn every_time_is_right_within_the_reported_error(
             bits in 36_u32..=64,
             khz in 100_000_u64..1_500_000,
             ppm in -300_i64..=300,
@@ -163,80 +163,80 @@ mod tests {
         ) {
             let device = Device { bits, khz, ppm, start, half: Span::from_ns(half_ns) };
             let mut now = Instant(SECOND);
-            let mut line = ClockFit::new(device.reading(now, start), bits, khz);
+            let mut fit = ClockFit::new(device.reading(now, start), bits, khz);
             let mut furthest = Span::ZERO;
             for (gap_ms, random) in gaps_ms {
                 let then = now + Span(gap_ms * SECOND / 1_000);
                 let at = now + Span(random % then.since(now).0);
                 let seen = at + Span::from_us(5);
-                let placed = line.place(device.ticks(at), now, seen).expect("an honest device");
-                furthest = furthest.max(placed.since(at).max(at.since(placed)));
-                prop_assert!(line.add(device.reading(then, random)), "an honest device");
+                let converted = fit.convert(device.ticks(at), now, seen).expect("an honest device");
+                furthest = furthest.max(converted.since(at).max(at.since(converted)));
+                prop_assert!(fit.add(device.reading(then, random)), "an honest device");
                 now = then;
             }
-            prop_assert!(furthest <= line.error(), "{furthest} off, {} told", line.error());
+            prop_assert!(furthest <= fit.error(), "{furthest} off, {} reported", fit.error());
         }
     }
 
-    /// A line after readings every 100 ms for two seconds, and the time of the last one.
+    /// A fit after readings every 100 ms for two seconds, and the time of the last one.
     fn measured(device: &Device) -> (ClockFit, Instant) {
-        let at = |place: u64| Instant(SECOND + place * SECOND / 10);
-        let mut line = ClockFit::new(device.reading(at(0), 0), device.bits, device.khz);
-        for place in 1..20 {
-            assert!(line.add(device.reading(at(place), place)));
+        let at = |index: u64| Instant(SECOND + index * SECOND / 10);
+        let mut fit = ClockFit::new(device.reading(at(0), 0), device.bits, device.khz);
+        for index in 1..20 {
+            assert!(fit.add(device.reading(at(index), index)));
         }
-        (line, at(19))
+        (fit, at(19))
     }
 
     const DEVICE: Device =
         Device { bits: 48, khz: 156_250, ppm: 40, start: 1 << 47, half: Span::from_ns(300) };
 
     #[test]
-    fn a_measured_slope_is_better_than_the_frequency_that_is_told() {
-        let (mut line, now) = measured(&DEVICE);
+    fn a_measured_slope_is_better_than_the_nominal_frequency() {
+        let (mut fit, now) = measured(&DEVICE);
         let at = now + Span(SECOND / 10);
-        line.place(DEVICE.ticks(at), now, at + Span::from_us(9));
-        assert!(line.add(DEVICE.reading(at, 0)));
+        fit.convert(DEVICE.ticks(at), now, at + Span::from_us(9));
+        assert!(fit.add(DEVICE.reading(at, 0)));
         // 40 ppm of 100 ms are 4 us.
-        assert!(line.error() < Span::from_us(1) && line.error() > Span::from_ns(300), "{}", line.error());
+        assert!(fit.error() < Span::from_us(1) && fit.error() > Span::from_ns(300), "{}", fit.error());
     }
 
     #[test]
-    fn a_stamp_before_what_it_stamps_or_after_it_was_seen_has_no_time() {
-        let (mut line, now) = measured(&DEVICE);
+    fn a_stamp_before_its_event_or_after_its_poll_has_no_time() {
+        let (mut fit, now) = measured(&DEVICE);
         let (earliest, seen) = (now + Span::from_us(50), now + Span::from_us(60));
         for wrong in [now, seen + Span::from_us(2), seen + Span(SECOND), Instant(0)] {
-            assert_eq!(line.place(DEVICE.ticks(wrong), earliest, seen), None, "{wrong}");
+            assert_eq!(fit.convert(DEVICE.ticks(wrong), earliest, seen), None, "{wrong}");
         }
-        assert_eq!(line.error(), Span::ZERO);
-        assert!(line.place(DEVICE.ticks(earliest), earliest, seen).is_some());
+        assert_eq!(fit.error(), Span::ZERO);
+        assert!(fit.convert(DEVICE.ticks(earliest), earliest, seen).is_some());
     }
 
     #[test]
-    fn a_stamp_that_is_wrong_by_what_clocks_may_be_is_mended_and_the_error_told() {
-        let (mut line, now) = measured(&DEVICE);
+    fn a_stamp_within_the_tolerance_of_clocks_is_clamped_and_counts_as_error() {
+        let (mut fit, now) = measured(&DEVICE);
         let seen = now + Span(SECOND / 10);
-        let placed = line.place(DEVICE.ticks(seen + Span::from_us(30)), now, seen);
-        assert_eq!(placed, Some(seen));
-        assert!(line.error() > Span::from_us(28), "{}", line.error());
+        let converted = fit.convert(DEVICE.ticks(seen + Span::from_us(30)), now, seen);
+        assert_eq!(converted, Some(seen));
+        assert!(fit.error() > Span::from_us(28), "{}", fit.error());
     }
 
     #[test]
     fn a_clock_that_was_set_or_runs_at_another_frequency_is_noticed() {
-        let (mut line, now) = measured(&DEVICE);
+        let (mut fit, now) = measured(&DEVICE);
         let set = Device { start: 0, ..DEVICE };
-        assert!(!line.add(set.reading(now + Span(SECOND / 10), 0)));
-        let mut line = ClockFit::new(DEVICE.reading(now, 0), DEVICE.bits, DEVICE.khz * 2);
-        assert!(!line.add(DEVICE.reading(now + Span(SECOND / 10), 0)));
+        assert!(!fit.add(set.reading(now + Span(SECOND / 10), 0)));
+        let mut fit = ClockFit::new(DEVICE.reading(now, 0), DEVICE.bits, DEVICE.khz * 2);
+        assert!(!fit.add(DEVICE.reading(now + Span(SECOND / 10), 0)));
     }
 
     #[test]
-    fn a_counter_may_have_begun_anew_many_times_between_two_readings() {
+    fn a_counter_may_wrap_around_often_between_two_readings() {
         let device = Device { bits: 32, ..DEVICE };
-        let (mut line, now) = measured(&device);
+        let (mut fit, now) = measured(&device);
         let then = now + Span(300 * SECOND);
-        assert!(line.add(device.reading(then, 0)));
-        let at = line.place(device.ticks(then), Instant(0), then + Span::from_us(1));
+        assert!(fit.add(device.reading(then, 0)));
+        let at = fit.convert(device.ticks(then), Instant(0), then + Span::from_us(1));
         assert!(at.is_some_and(|at| at.since(then).max(then.since(at)) < Span::from_us(1)), "{at:?}");
     }
 }

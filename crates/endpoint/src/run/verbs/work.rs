@@ -31,13 +31,13 @@ pub(super) struct Work {
     /// Bytes posted of the first of them.
     posted_bytes: u64,
     /// Completely posted chunks, each with its last request.
-    under_way: VecDeque<(u32, u32)>,
-    /// Counts of requests: posted, known to be completed, and checked by the receiver.
+    unacknowledged: VecDeque<(u32, u32)>,
+    /// Counts of requests: posted, completed, and checked by the receiver.
     requests: u32,
     ended: u32,
-    looked: u32,
+    checked: u32,
     /// Since the last signalled request: number of requests, and of chunks that end with them.
-    untold: (u32, u32),
+    unsignalled: (u32, u32),
     /// Next slot to write to.
     slot: u32,
 }
@@ -51,23 +51,23 @@ impl Work {
             has_failed: false,
             waiting: VecDeque::new(),
             posted_bytes: 0,
-            under_way: VecDeque::new(),
+            unacknowledged: VecDeque::new(),
             requests: 0,
             ended: 0,
-            looked: 0,
-            untold: (0, 0),
+            checked: 0,
+            unsignalled: (0, 0),
             slot: 0,
         }
     }
 
     /// Sets the memory of the peer to write to.
-    pub(super) fn aim(&mut self, to: Slots) {
+    pub(super) fn set_target(&mut self, to: Slots) {
         self.to = to;
         self.rules.part_bytes = self.rules.part_bytes.min(to.bytes).max(1);
     }
 
     /// Queues a chunk; false if the queue pair has failed.
-    pub(super) fn take(&mut self, post: &Post) -> bool {
+    pub(super) fn enqueue(&mut self, post: &Post) -> bool {
         if !self.has_failed {
             self.waiting.push_back(*post);
         }
@@ -75,7 +75,7 @@ impl Work {
     }
 
     /// Whether anything can be posted now.
-    pub(super) fn can_go(&self) -> bool {
+    pub(super) fn can_post(&self) -> bool {
         !self.waiting.is_empty() && self.room() > 0
     }
 
@@ -87,30 +87,30 @@ impl Work {
     /// Number of requests that fit into the send queue and the receiver's slots.
     fn room(&self) -> u32 {
         let queue = self.rules.depth - self.requests.wrapping_sub(self.ended);
-        if !self.to.is_looked_at() {
+        if !self.to.is_verified() {
             return queue;
         }
-        queue.min(self.to.count.saturating_sub(self.requests.wrapping_sub(self.looked)))
+        queue.min(self.to.count.saturating_sub(self.requests.wrapping_sub(self.checked)))
     }
 
-    /// Fills `list` with writes, up to the free queue space and until `most_bytes` is reached; returns the
+    /// Fills `list` with writes, up to the free queue space and until `bytes_max` is reached; returns the
     /// number of bytes.
-    pub(super) fn fill(&mut self, list: &mut WorkList, id: u64, most_bytes: u64) -> u64 {
+    pub(super) fn fill(&mut self, list: &mut WorkList, id: u64, bytes_max: u64) -> u64 {
         list.clear();
         let mut bytes = 0;
         while self.room() > 0
             && !list.is_full()
-            && bytes < most_bytes
+            && bytes < bytes_max
             && let Some(&post) = self.waiting.front()
         {
             let write = self.write(&post, id);
             bytes += u64::from(write.bytes);
             list.push(&write);
         }
-        if self.untold.0 > 0 {
+        if self.unsignalled.0 > 0 {
             // No later request might be signalled.
             list.signal_last();
-            self.untold = (0, 0);
+            self.unsignalled = (0, 0);
         }
         bytes
     }
@@ -123,24 +123,24 @@ impl Work {
         self.requests = request.wrapping_add(1);
         self.slot = (slot + 1) % self.to.count;
         self.posted_bytes += bytes;
-        self.untold.0 += 1;
+        self.unsignalled.0 += 1;
         if is_last {
             self.waiting.pop_front();
             self.posted_bytes = 0;
-            self.under_way.push_back((post.send, request));
-            self.untold.1 += 1;
+            self.unacknowledged.push_back((post.send, request));
+            self.unsignalled.1 += 1;
         }
-        let has_enough = is_last && self.untold.1 >= self.rules.signal_every;
-        let is_signalled = has_enough || self.untold.0 >= self.rules.depth.div_ceil(2);
+        let has_enough = is_last && self.unsignalled.1 >= self.rules.signal_every;
+        let is_signalled = has_enough || self.unsignalled.0 >= self.rules.depth.div_ceil(2);
         if is_signalled {
-            self.untold = (0, 0);
+            self.unsignalled = (0, 0);
         }
         Write {
             id: id | u64::from(request),
             from: self.from,
             to: (self.to.address + u64::from(slot) * self.to.bytes, self.to.key),
             bytes: bytes as u32,
-            immediate: (is_last || self.to.is_looked_at()).then_some(post.chunk),
+            immediate: (is_last || self.to.is_verified()).then_some(post.chunk),
             is_signalled,
         }
     }
@@ -151,22 +151,22 @@ impl Work {
             return;
         }
         self.ended = request.wrapping_add(1);
-        while let Some(&(send, last)) = self.under_way.front()
+        while let Some(&(send, last)) = self.unacknowledged.front()
             && request.wrapping_sub(last).cast_signed() >= 0
         {
-            self.under_way.pop_front();
+            self.unacknowledged.pop_front();
             events.push(Event::Completed { send, at, seen: SentCounts::default() });
         }
     }
 
     /// Handles a credit: the number of messages that the receiver has checked.
-    pub(super) const fn on_credit(&mut self, looked: u32) {
-        self.looked = looked;
+    pub(super) const fn on_credit(&mut self, checked: u32) {
+        self.checked = checked;
     }
 
     /// Fails the queue pair with all its chunks; false if it had failed before.
     pub(super) fn fail(&mut self, events: &mut Vec<Event>) -> bool {
-        let posted = self.under_way.drain(..).map(|(send, _)| send);
+        let posted = self.unacknowledged.drain(..).map(|(send, _)| send);
         let sends = posted.chain(self.waiting.drain(..).map(|post| post.send));
         events.extend(sends.map(|send| Event::Failed { send, seen: SentCounts::default() }));
         !std::mem::replace(&mut self.has_failed, true)
@@ -190,44 +190,44 @@ mod tests {
         /// All writes in order.
         writes: Vec<Write>,
         acknowledged: usize,
-        looked: usize,
+        checked: usize,
         events: Vec<Event>,
     }
 
     impl Adapter {
         fn new(rules: Rules, to: Slots) -> Self {
             let mut work = Work::new((0x5000, 5), rules);
-            work.aim(to);
+            work.set_target(to);
             let list = WorkList::new(ROOM);
-            Self { work, list, to, rules, writes: vec![], acknowledged: 0, looked: 0, events: vec![] }
+            Self { work, list, to, rules, writes: vec![], acknowledged: 0, checked: 0, events: vec![] }
         }
 
         /// Posts once, and checks the result.
         fn post(&mut self) {
             self.work.fill(&mut self.list, ID, u64::MAX);
             let posted = self.list.writes();
-            assert!(posted.last().is_none_or(|write| write.is_signalled), "the last one is told");
+            assert!(posted.last().is_none_or(|write| write.is_signalled), "the last one is signalled");
             self.writes.extend(posted);
             assert!(self.writes.len() - self.acknowledged <= self.rules.depth as usize);
             if self.to.count > 1 {
-                assert!(self.writes.len() - self.looked <= self.to.count as usize, "a slot is free");
+                assert!(self.writes.len() - self.checked <= self.to.count as usize, "a slot is free");
             }
         }
 
         /// Acknowledges all posted writes, as far as they are signalled.
         fn acknowledge(&mut self) {
-            for place in self.acknowledged..self.writes.len() {
-                if self.writes[place].is_signalled {
-                    self.acknowledged = place + 1;
-                    let request = self.writes[place].id as u32;
+            for index in self.acknowledged..self.writes.len() {
+                if self.writes[index].is_signalled {
+                    self.acknowledged = index + 1;
+                    let request = self.writes[index].id as u32;
                     self.work.on_acknowledged(request, Instant::ZERO, &mut self.events);
                 }
             }
         }
 
-        fn look(&mut self) {
-            self.looked = self.writes.len();
-            self.work.on_credit(self.looked as u32);
+        fn check(&mut self) {
+            self.checked = self.writes.len();
+            self.work.on_credit(self.checked as u32);
         }
 
         fn completed(&self) -> Vec<u32> {
@@ -251,27 +251,27 @@ mod tests {
             depth in 2_u32..20,
             signal_every in 1_u32..10,
             count in 1_u32..5,
-            turns in prop::collection::vec(0..3, 0..60),
+            steps in prop::collection::vec(0..3, 0..60),
         ) {
             let to = Slots { address: 0x9000, key: 9, bytes: 1_500, count };
             let mut adapter = Adapter::new(Rules { part_bytes, depth, signal_every }, to);
             let mut waiting = (0..).zip(&chunks);
-            for turn in turns {
-                match turn {
+            for step in steps {
+                match step {
                     0 => if let Some((send, &bytes)) = waiting.next() {
-                        prop_assert!(adapter.work.take(&post(send, bytes)));
+                        prop_assert!(adapter.work.enqueue(&post(send, bytes)));
                     },
                     1 => adapter.post(),
-                    _ => { adapter.acknowledge(); adapter.look(); }
+                    _ => { adapter.acknowledge(); adapter.check(); }
                 }
             }
             for (send, &bytes) in waiting {
-                prop_assert!(adapter.work.take(&post(send, bytes)));
+                prop_assert!(adapter.work.enqueue(&post(send, bytes)));
             }
             for _ in 0..chunks.len() * 5_000 {
                 adapter.acknowledge();
-                adapter.look();
-                if !adapter.work.can_go() {
+                adapter.check();
+                if !adapter.work.can_post() {
                     break;
                 }
                 adapter.post();
@@ -281,12 +281,12 @@ mod tests {
             for (send, &bytes) in (0..).zip(&chunks) {
                 let mut left = bytes;
                 loop {
-                    let (place, write) = writes.next().expect("a write of each chunk");
+                    let (index, write) = writes.next().expect("a write of each chunk");
                     prop_assert!(u64::from(write.bytes) <= left.min(part_bytes).min(to.bytes));
-                    prop_assert_eq!(write.to.0, to.address + place as u64 % u64::from(count) * to.bytes);
+                    prop_assert_eq!(write.to.0, to.address + index as u64 % u64::from(count) * to.bytes);
                     left -= u64::from(write.bytes);
-                    let is_told = left == 0 || count > 1;
-                    prop_assert_eq!(write.immediate, is_told.then_some(1_000 + send));
+                    let is_immediate = left == 0 || count > 1;
+                    prop_assert_eq!(write.immediate, is_immediate.then_some(1_000 + send));
                     if left == 0 {
                         break;
                     }
@@ -298,24 +298,24 @@ mod tests {
     }
 
     #[test]
-    fn of_many_chunks_posted_at_once_few_are_told() {
+    fn of_chunks_posted_at_once_few_are_signalled() {
         let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
         let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 128, signal_every: 8 }, to);
-        (0..12).for_each(|send| assert!(adapter.work.take(&post(send, 64))));
+        (0..12).for_each(|send| assert!(adapter.work.enqueue(&post(send, 64))));
         adapter.post();
-        let told: Vec<usize> = (0..12).filter(|&place| adapter.writes[place].is_signalled).collect();
-        assert_eq!(told, [7, 11]);
+        let signalled: Vec<usize> = (0..12).filter(|&index| adapter.writes[index].is_signalled).collect();
+        assert_eq!(signalled, [7, 11]);
     }
 
     #[test]
-    fn what_fails_is_told_once_and_takes_nothing_more() {
+    fn a_failure_is_reported_once_and_ends_the_queue() {
         let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
         let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 2, signal_every: 1 }, to);
-        (0..4).for_each(|send| assert!(adapter.work.take(&post(send, 64))));
+        (0..4).for_each(|send| assert!(adapter.work.enqueue(&post(send, 64))));
         adapter.post();
         assert!(adapter.work.fail(&mut adapter.events));
         assert_eq!(adapter.events.len(), 4);
-        assert!(!adapter.work.fail(&mut adapter.events) && !adapter.work.take(&post(4, 64)));
+        assert!(!adapter.work.fail(&mut adapter.events) && !adapter.work.enqueue(&post(4, 64)));
         adapter.acknowledge();
         assert_eq!(adapter.events.len(), 4);
     }

@@ -36,18 +36,15 @@ impl Numbers {
         Self { steps, each: if follow { Box::default() } else { numbers.collect() } }
     }
 
-    /// The numbers from `first` on.
     pub(super) fn from(first: u32) -> Self {
         Self { steps: Steps { first, step: 1 }, each: Box::default() }
     }
 
-    /// The number of an item.
     #[inline]
     pub(super) fn of(&self, item: u32) -> u32 {
         self.each.get(item as usize).copied().unwrap_or_else(|| self.steps.of(item))
     }
 
-    /// Prefetches the number of an item.
     #[inline]
     pub(super) fn prefetch(&self, item: usize) {
         prefetch(&self.each, item);
@@ -198,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_is_not_stored() {
+    fn computable_numbers_are_not_stored() {
         let steps = [vec![7, 8, 9], vec![7, 9, 11], vec![7, 5, 3], vec![7, 7], vec![7], vec![]];
         let others = [vec![7, 9, 8], vec![7, 8, 9, 11], vec![7, 7, 8]];
         let steps = steps.into_iter().map(|numbers| (numbers, false));
@@ -234,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_for_all_is_stored_once() {
+    fn a_value_common_to_all_is_stored_once() {
         for (bytes, is_stored) in [(vec![7, 7, 7], false), (vec![7, 8, 7], true), (vec![], false)] {
             let mut chunks = ChunkBytesMaker::default();
             (0..).zip(&bytes).for_each(|(chunk, &bytes)| chunks.push(chunk, bytes));

@@ -14,7 +14,7 @@ mod sends;
 mod work;
 
 pub(crate) use queues::WorkId;
-pub(in crate::nic) use queues::{ReceiveQueue, SendQueue, WorkIds};
+pub(crate) use queues::{ReceiveQueue, SendQueue, WorkIds};
 pub(crate) use receives::Receives;
 pub(crate) use sends::Sends;
 pub(crate) use work::{Work, WorkMaker};

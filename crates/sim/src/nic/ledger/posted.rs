@@ -1,4 +1,4 @@
-//! Times at which the chunks of a host were posted.
+//! Post times of the chunks of a host, and which of them are ready to be posted.
 
 use engine::prefetch::prefetch;
 use std::ops::Range;
@@ -104,7 +104,7 @@ mod tests {
     proptest! {
         /// Equivalent to a list of each.
         #[test]
-        fn what_is_posted_at_once_is_known_as_well(
+        fn transfers_posted_together_are_known_as_well(
             in_order in 0..6_u32,
             steps in prop::collection::vec((0..6_u32, 0..3_u8, 0..3_u64), 0..40),
         ) {

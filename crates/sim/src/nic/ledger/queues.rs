@@ -1,4 +1,5 @@
-//! Progress of a queue pair with its work, at either end.
+//! Send queue and receive queue of a queue pair: ranges of work items of the ledger that are posted, acknowledged
+//! or received.
 
 use super::receives::Receives;
 use super::sends::Sends;
@@ -19,24 +20,24 @@ impl WorkId {
 
 /// Consecutive work items of a sender.
 #[derive(Clone, Debug)]
-pub(in crate::nic) struct WorkIds(Range<u32>);
+pub(crate) struct WorkIds(Range<u32>);
 
 impl WorkIds {
     #[inline]
-    pub(in crate::nic) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.start >= self.0.end
     }
 
     #[inline]
-    pub(in crate::nic) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         (self.0.end - self.0.start) as usize
     }
 }
 
 impl From<WorkId> for WorkIds {
     #[inline]
-    fn from(WorkId(place): WorkId) -> Self {
-        Self(place..place + 1)
+    fn from(WorkId(index): WorkId) -> Self {
+        Self(index..index + 1)
     }
 }
 
@@ -57,7 +58,7 @@ impl DoubleEndedIterator for WorkIds {
 
 /// Send queue of a queue pair: work that was posted and has not ended, in the order of its schedule.
 #[derive(Debug, State)]
-pub(in crate::nic) struct SendQueue {
+pub(crate) struct SendQueue {
     /// The oldest item that was posted and has not ended, and the first that is not yet posted.
     oldest: u32,
     next: u32,
@@ -72,35 +73,35 @@ impl SendQueue {
 
     /// No item is open.
     #[inline]
-    pub(in crate::nic) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.oldest == self.next
     }
 
     /// The oldest open item, if any.
     #[inline]
-    pub(in crate::nic) fn oldest(&self) -> Option<WorkId> {
+    pub(crate) fn oldest(&self) -> Option<WorkId> {
         (self.oldest < self.next).then_some(WorkId(self.oldest))
     }
 
     /// The open item with `index` open items before it.
     #[inline]
-    pub(in crate::nic) const fn at(&self, index: usize) -> WorkId {
+    pub(crate) const fn at(&self, index: usize) -> WorkId {
         WorkId(self.oldest + index as u32)
     }
 
     /// All open items.
-    pub(in crate::nic) const fn open(&self) -> WorkIds {
+    pub(crate) const fn open(&self) -> WorkIds {
         WorkIds(self.oldest..self.next)
     }
 
     /// Whether all work of sender `number` was posted and has ended.
-    pub(in crate::nic) fn is_done(&self, number: u32, sends: &Sends) -> bool {
+    pub(crate) fn is_done(&self, number: u32, sends: &Sends) -> bool {
         self.is_empty() && self.next == sends.end_of(number)
     }
 
     /// Sizes of open items, from the oldest at 0 [bytes].
     #[inline]
-    pub(in crate::nic) fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
+    pub(crate) fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
         let oldest = self.oldest;
         move |index| sends.bytes_of(WorkId(oldest + index as u32))
     }
@@ -108,7 +109,7 @@ impl SendQueue {
     /// Posts every next item of sender `number` whose dependencies have arrived: a queue pair follows the
     /// order of its schedule. `begin` is called with each, and returns whether it is now open.
     #[inline]
-    pub(in crate::nic) fn post_ready(
+    pub(crate) fn post_ready(
         &mut self,
         number: u32,
         sends: &mut Sends,
@@ -124,12 +125,7 @@ impl SendQueue {
     }
 
     /// Posts only the next item, if it is ready.
-    pub(in crate::nic) fn post_next(
-        &mut self,
-        number: u32,
-        sends: &mut Sends,
-        now: Instant,
-    ) -> Option<WorkId> {
+    pub(crate) fn post_next(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<WorkId> {
         let posted = WorkId(self.next);
         if self.next == sends.end_of(number) || !sends.post(posted, now) {
             return None;
@@ -140,19 +136,19 @@ impl SendQueue {
 
     /// Ends the oldest `count` items.
     #[inline]
-    pub(in crate::nic) const fn end_oldest(&mut self, count: u32) -> WorkIds {
+    pub(crate) const fn end_oldest(&mut self, count: u32) -> WorkIds {
         let first = self.oldest;
         self.oldest += count;
         WorkIds(first..first + count)
     }
 
     /// Ends all open items.
-    pub(in crate::nic) const fn end_all(&mut self) {
+    pub(crate) const fn end_all(&mut self) {
         self.oldest = self.next;
     }
 
     /// Makes all work of sender `number`, which has ended, wait for its dependencies again.
-    pub(in crate::nic) fn rearm(&mut self, number: u32, sends: &mut Sends) {
+    pub(crate) fn rearm(&mut self, number: u32, sends: &mut Sends) {
         debug_assert!(self.is_empty(), "a round ends when everything is acknowledged");
         let first = sends.rearm(number);
         (self.oldest, self.next) = (first, first);
@@ -161,7 +157,7 @@ impl SendQueue {
 
 /// Receive queue of a queue pair: work that has not arrived, item by item and round by round.
 #[derive(Debug, State)]
-pub(in crate::nic) struct ReceiveQueue {
+pub(crate) struct ReceiveQueue {
     #[state(skip)]
     first: u32,
     /// Remaining items of the round.
@@ -176,7 +172,7 @@ impl ReceiveQueue {
     }
 
     /// Removes the next item; returns it with its round.
-    pub(in crate::nic) fn take_next(&mut self, receives: &Receives) -> (Work, u32) {
+    pub(crate) fn take_next(&mut self, receives: &Receives) -> (Work, u32) {
         if self.left.is_empty() {
             self.left.start = self.first;
             self.round += 1;

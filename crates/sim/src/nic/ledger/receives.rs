@@ -1,4 +1,4 @@
-//! Work that a host receives.
+//! Chunks that a host receives, by queue pair: the list of work items and lookup of the expected one.
 
 use super::queues::ReceiveQueue;
 use super::work::{Work, WorkList, WorkMaker};
@@ -14,10 +14,10 @@ pub(crate) struct Receives {
 
 /// A chunk that a receiver expects.
 #[derive(Debug)]
-pub(in crate::nic) struct Expected {
+pub(crate) struct Expected {
     /// Round of its job.
-    pub(in crate::nic) round: u32,
-    place: u32,
+    pub(crate) round: u32,
+    index: u32,
     /// Range of the receiver's work.
     own: Range<u32>,
 }
@@ -42,54 +42,53 @@ impl Receives {
 
     /// The receive queue of a receiver that has received nothing.
     #[inline]
-    pub(in crate::nic) fn queue(&self, receiver: u32) -> ReceiveQueue {
+    pub(crate) fn queue(&self, receiver: u32) -> ReceiveQueue {
         ReceiveQueue::new(self.list.of(receiver))
     }
 
     /// The work at an index, unless its chunk follows from the queue pair.
     #[inline]
-    pub(super) fn at(&self, place: u32) -> Work {
-        self.list.get(place)
+    pub(super) fn at(&self, index: u32) -> Work {
+        self.list.get(index)
     }
 
     /// Payload of the first chunk of a receiver, if any [bytes].
     #[inline]
-    pub(in crate::nic) fn first_bytes(&self, receiver: u32) -> Option<u64> {
+    pub(crate) fn first_bytes(&self, receiver: u32) -> Option<u64> {
         self.list.of(receiver).next().map(|first| self.list.bytes_of(first))
     }
 
     /// The chunk that follows the first `chunks` of a receiver, in all rounds; `None` if it receives nothing.
     #[inline]
-    pub(in crate::nic) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
+    pub(crate) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
         let own = self.list.of(receiver);
         let of_round = own.end - own.start;
         let round = chunks.checked_div(of_round)?;
-        Some(Expected { round, place: own.start + chunks % of_round, own })
+        Some(Expected { round, index: own.start + chunks % of_round, own })
     }
 
-    /// The expected work of a queue pair.
     #[inline]
-    pub(in crate::nic) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
-        let listed = self.list.get(expected.place);
+    pub(crate) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
+        let listed = self.list.get(expected.index);
         let chunk = self.beyond_queue_pair.map_or(listed.chunk, |beyond| queue_pair.wrapping_add(beyond));
         Work { chunk, ..listed }
     }
 
     /// Payload of the expected chunk [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes(&self, expected: &Expected) -> u64 {
-        self.list.bytes_of(expected.place)
+    pub(crate) fn bytes(&self, expected: &Expected) -> u64 {
+        self.list.bytes_of(expected.index)
     }
 
     /// Payload of the chunk after it [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes_behind(&self, Expected { place, own, .. }: &Expected) -> u64 {
-        self.list.bytes_of(if place + 1 == own.end { own.start } else { place + 1 })
+    pub(crate) fn bytes_behind(&self, Expected { index, own, .. }: &Expected) -> u64 {
+        self.list.bytes_of(if index + 1 == own.end { own.start } else { index + 1 })
     }
 
     /// Prefetches the first chunk of a receiver, if each has one.
     #[inline]
-    pub(in crate::nic) fn prefetch(&self, receiver: usize) {
+    pub(crate) fn prefetch(&self, receiver: usize) {
         self.list.prefetch(receiver);
     }
 }

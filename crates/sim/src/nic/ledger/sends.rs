@@ -1,10 +1,10 @@
-//! Work that a host sends, with statistics of each chunk until it has ended.
+//! Chunks that a host sends, by queue pair, with the post time and the recovery counts of each until it has ended.
 
 use super::columns::Numbers;
 use super::posted::Posted;
 use super::queues::{SendQueue, WorkId};
 use super::work::{WorkList, WorkMaker};
-use crate::nic::chunk_frames::Frames;
+use crate::nic::rc::Frames;
 use crate::record::{PlainSend, SendReport};
 use units::{Instant, NumberMap, State};
 
@@ -15,7 +15,6 @@ struct RecoveryCounts {
     naks: u32,
     #[state(count)]
     timeouts: u32,
-    /// Frames resent.
     resent: Frames,
 }
 
@@ -68,34 +67,33 @@ impl Sends {
 
     /// The outgoing transfer of the host that a chunk is part of.
     #[inline]
-    pub(in crate::nic) fn outgoing_of(&self, WorkId(place): WorkId) -> u32 {
-        self.list.transfer_of(place)
+    pub(crate) fn outgoing_of(&self, WorkId(index): WorkId) -> u32 {
+        self.list.transfer_of(index)
     }
 
     /// Payload of a chunk [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes_of(&self, WorkId(place): WorkId) -> u64 {
-        self.list.bytes_of(place)
+    pub(crate) fn bytes_of(&self, WorkId(index): WorkId) -> u64 {
+        self.list.bytes_of(index)
     }
 
     /// Payload of the first chunk [bytes]; 0 without any.
-    pub(in crate::nic) fn first_bytes(&self) -> u64 {
+    pub(crate) fn first_bytes(&self) -> u64 {
         self.list.bytes_of(0)
     }
 
-    /// The queue pair of a sender.
-    pub(in crate::nic) fn queue_pair_of(&self, sender: u32) -> u32 {
+    pub(crate) fn queue_pair_of(&self, sender: u32) -> u32 {
         self.queue_pairs.of(sender)
     }
 
     /// The send queue of a sender that has posted nothing.
     #[inline]
-    pub(in crate::nic) fn queue(&self, sender: u32) -> SendQueue {
+    pub(crate) fn queue(&self, sender: u32) -> SendQueue {
         SendQueue::new(self.list.of(sender).start)
     }
 
     /// The first chunk of a sender, if any.
-    pub(in crate::nic) fn first_of(&self, sender: u32) -> Option<WorkId> {
+    pub(crate) fn first_of(&self, sender: u32) -> Option<WorkId> {
         self.list.of(sender).next().map(WorkId)
     }
 
@@ -107,21 +105,21 @@ impl Sends {
 
     /// Prefetches the first chunk of a sender, if each has one.
     #[inline]
-    pub(in crate::nic) fn prefetch(&self, sender: usize) {
+    pub(crate) fn prefetch(&self, sender: usize) {
         self.posted.prefetch(sender);
         self.list.prefetch(sender);
     }
 
     /// The dependencies of a chunk have arrived.
     #[inline]
-    pub(in crate::nic) fn make_ready(&mut self, WorkId(place): WorkId) {
-        self.posted.make_ready(place);
+    pub(crate) fn make_ready(&mut self, WorkId(index): WorkId) {
+        self.posted.make_ready(index);
     }
 
     /// Posts a chunk, if its dependencies have arrived; false if they have not.
     #[inline]
-    pub(super) fn post(&mut self, WorkId(place): WorkId, now: Instant) -> bool {
-        self.posted.post(place, now)
+    pub(super) fn post(&mut self, WorkId(index): WorkId, now: Instant) -> bool {
+        self.posted.post(index, now)
     }
 
     /// Makes the chunks of a sender wait for their dependencies again; returns the first.
@@ -133,36 +131,36 @@ impl Sends {
 
     /// Counts a NAK at a chunk: the oldest open one of its queue pair.
     #[cold]
-    pub(in crate::nic) fn count_nak(&mut self, WorkId(place): WorkId) {
-        self.recovery_counts.entry(place).or_default().naks += 1;
+    pub(crate) fn count_nak(&mut self, WorkId(index): WorkId) {
+        self.recovery_counts.entry(index).or_default().naks += 1;
     }
 
     /// Counts a timeout at a chunk.
     #[cold]
-    pub(in crate::nic) fn count_timeout(&mut self, WorkId(place): WorkId) {
-        self.recovery_counts.entry(place).or_default().timeouts += 1;
+    pub(crate) fn count_timeout(&mut self, WorkId(index): WorkId) {
+        self.recovery_counts.entry(index).or_default().timeouts += 1;
     }
 
     /// Counts a congestion notification at a chunk.
     #[cold]
-    pub(in crate::nic) fn count_notification(&mut self, WorkId(place): WorkId) {
-        self.cnps.entry(place).or_default().0 += 1;
+    pub(crate) fn count_notification(&mut self, WorkId(index): WorkId) {
+        self.cnps.entry(index).or_default().0 += 1;
     }
 
     /// Counts a resent frame of an open chunk.
     #[cold]
-    pub(in crate::nic) fn count_resent(&mut self, WorkId(place): WorkId, frame_bytes: u32) {
-        let resent = &mut self.recovery_counts.entry(place).or_default().resent;
+    pub(crate) fn count_resent(&mut self, WorkId(index): WorkId, frame_bytes: u32) {
+        let resent = &mut self.recovery_counts.entry(index).or_default().resent;
         resent.frames += 1;
         resent.bytes += u64::from(frame_bytes);
     }
 
     /// Report of an open chunk; `sent` are its frames without those resent.
-    pub(in crate::nic) fn report(&self, WorkId(place): WorkId, round: u32, sent: Frames) -> SendReport {
-        let mut report = SendReport::new(self.list.chunk_of(place), round, self.posted.of(place));
+    pub(crate) fn report(&self, WorkId(index): WorkId, round: u32, sent: Frames) -> SendReport {
+        let mut report = SendReport::new(self.list.chunk_of(index), round, self.posted.of(index));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
-        report.cnps = self.cnps.get(&place).map_or(0, |cnps| cnps.0);
-        if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&place) {
+        report.cnps = self.cnps.get(&index).map_or(0, |cnps| cnps.0);
+        if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&index) {
             report.frames += resent.frames;
             report.bytes += resent.bytes;
             (report.retransmits, report.naks, report.timeouts) = (resent.frames, naks, timeouts);
@@ -173,25 +171,25 @@ impl Sends {
     /// Compact report of a chunk without such counts, acknowledged at `completed`; `None` if its values
     /// exceed the compact form.
     #[inline]
-    pub(in crate::nic) fn plain_report(
+    pub(crate) fn plain_report(
         &self,
-        WorkId(place): WorkId,
+        WorkId(index): WorkId,
         round: u32,
         sent: Frames,
         completed: Instant,
     ) -> Option<PlainSend> {
         debug_assert!(
-            !self.recovery_counts.contains_key(&place) && !self.cnps.contains_key(&place),
+            !self.recovery_counts.contains_key(&index) && !self.cnps.contains_key(&index),
             "its sender knows"
         );
-        let (key, times) = ((self.list.chunk_of(place), round), (self.posted.of(place), completed));
-        PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
+        let key = (self.list.chunk_of(index), round);
+        PlainSend::new(key, sent.frames, sent.bytes, 0, self.posted.of(index), completed)
     }
 
     /// Drops the counts of a chunk that has ended.
-    pub(in crate::nic) fn forget(&mut self, WorkId(place): WorkId) {
-        self.cnps.remove(&place);
-        self.recovery_counts.remove(&place);
+    pub(crate) fn forget(&mut self, WorkId(index): WorkId) {
+        self.cnps.remove(&index);
+        self.recovery_counts.remove(&index);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Work of all queue pairs of a host at one of their ends.
+//! List of the work items (chunk, transfer, bytes) of all queue pairs of a host, in compressed columns, and its
+//! builder.
 
 use super::columns::{ChunkBytes, ChunkBytesMaker, Numbers, NumbersMaker, Shares, SharesMaker};
 use super::queues::WorkId;
@@ -80,24 +81,24 @@ impl WorkList {
 
     /// The item at an index.
     #[inline]
-    pub(super) fn get(&self, place: u32) -> Work {
-        let (chunk, transfer) = (self.chunk_of(place), self.transfer_of(place));
-        Work { chunk, transfer, bytes: self.bytes_of(place) }
+    pub(super) fn get(&self, index: u32) -> Work {
+        let (chunk, transfer) = (self.chunk_of(index), self.transfer_of(index));
+        Work { chunk, transfer, bytes: self.bytes_of(index) }
     }
 
     #[inline]
-    pub(super) fn chunk_of(&self, place: u32) -> u32 {
-        self.chunks.of(place)
+    pub(super) fn chunk_of(&self, index: u32) -> u32 {
+        self.chunks.of(index)
     }
 
     #[inline]
-    pub(super) fn transfer_of(&self, place: u32) -> u32 {
-        self.transfers.of(place)
+    pub(super) fn transfer_of(&self, index: u32) -> u32 {
+        self.transfers.of(index)
     }
 
     #[inline]
-    pub(super) fn bytes_of(&self, place: u32) -> u64 {
-        self.bytes.of(place)
+    pub(super) fn bytes_of(&self, index: u32) -> u64 {
+        self.bytes.of(index)
     }
 
     /// Range of a queue pair's work.

@@ -4,21 +4,19 @@
 //! round robin. Senders that their rate controller delays are in a heap by time.
 
 mod options;
-mod scheduling;
 
-pub(crate) use scheduling::SchedulingPlan;
+pub(crate) use options::SchedulingPlan;
 
 use super::tcp::{NextTcp, TcpAckWaiting};
 use crate::link::changes::LinkChanges;
-use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::credits::{CreditPlan, Credits, block_without_credit};
 use crate::link::egress::{Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use engine::prefetch::LINE_BYTES;
 use engine::{Destination, Message, Ring};
-use options::PortOptions;
-use scheduling::Scheduling;
+use options::{PortOptions, Scheduling};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;
@@ -30,12 +28,12 @@ const SENDERS_AHEAD: usize = 3;
 
 /// A queued control packet, with the receiver that sends it.
 #[derive(Clone, Copy, Debug, State)]
-pub(in crate::nic) struct Control {
-    pub(in crate::nic) packet: Packet,
-    pub(in crate::nic) receiver: u32,
+pub(crate) struct Control {
+    pub(crate) packet: Packet,
+    pub(crate) receiver: u32,
     /// Its queue pair is captured.
     #[state(skip)]
-    pub(in crate::nic) is_captured: bool,
+    pub(crate) is_captured: bool,
 }
 
 /// Parameters of a port.
@@ -55,7 +53,7 @@ pub(crate) struct NicPortPlan {
 }
 
 /// The next transmission of a port.
-pub(in crate::nic) enum Next {
+pub(crate) enum Next {
     LinkControl(Packet),
     Control(Control),
     Sender(u32),
@@ -80,8 +78,8 @@ pub(crate) struct NicPort {
     in_use: u8,
     next_send: Instant,
     control: Ring<Control>,
-    /// Senders with data to send, in the order of service.
-    round: Ring<u32>,
+    /// Active senders: those with data to send, in the order of service.
+    active: Ring<u32>,
     // Third cache line: not needed by most ports.
     /// Allocated at first use.
     options: Option<Box<PortOptions>>,
@@ -98,17 +96,17 @@ const PAUSE: u8 = 2;
 const DEFERRED: u8 = 4;
 
 /// Bytes at the start of a port that most ports need.
-pub(in crate::nic) const HOT_BYTES: usize = offset_of!(NicPort, options);
+pub(crate) const HOT_BYTES: usize = offset_of!(NicPort, options);
 
 const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "most ports need two cache lines");
 
 impl NicPort {
-    pub(in crate::nic) fn new(plan: NicPortPlan) -> Self {
+    pub(crate) fn new(plan: NicPortPlan) -> Self {
         let mut port = Self {
             transmitter: Transmitter::new(plan.wire, plan.changes),
             to: plan.wire.to,
             control: Ring::default(),
-            round: Ring::default(),
+            active: Ring::default(),
             deferred: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
             next_send: Instant::NEVER,
@@ -175,27 +173,27 @@ impl NicPort {
 
     /// Prefetches the entries of the next senders to serve and of the next control packet to be queued.
     #[inline]
-    pub(in crate::nic) fn prefetch_queues(&self) {
-        self.round.prefetch_first(1);
+    pub(crate) fn prefetch_queues(&self) {
+        self.active.prefetch_first(1);
         self.control.prefetch_next(1);
     }
 
     /// The next senders to serve in the current order.
     #[inline]
-    pub(in crate::nic) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
-        (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
+    pub(crate) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
+        (0..SENDERS_AHEAD).map_while(|index| self.active.get(index).copied())
     }
 
     /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
     /// one.
     #[inline]
-    pub(in crate::nic) fn sender_ahead(&self) -> Option<u32> {
-        let last = self.round.len() - 1;
-        if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
+    pub(crate) fn sender_ahead(&self) -> Option<u32> {
+        let last = self.active.len() - 1;
+        if last == 0 { None } else { self.active.get(last.min(SENDERS_AHEAD)).copied() }
     }
 
     /// Limits the rate of payload from now on.
-    pub(in crate::nic) fn set_pace(&mut self, pace: Option<Rate>) {
+    pub(crate) fn set_pace(&mut self, pace: Option<Rate>) {
         self.options_mut().pace = pace;
     }
 
@@ -210,19 +208,19 @@ impl NicPort {
 
     /// Start of the next frame, or time of the next check; never while nothing is queued.
     #[inline]
-    pub(in crate::nic) const fn next_send(&self) -> Instant {
+    pub(crate) const fn next_send(&self) -> Instant {
         self.next_send
     }
 
     /// Processes a pause frame or a flow control packet.
     #[cold]
-    pub(in crate::nic) fn receive_link_control(&mut self, packet: &Packet) {
+    pub(crate) fn receive_link_control(&mut self, packet: &Packet) {
         match self.credits_mut() {
             None => self.pause.receive(packet, packet.at()),
             Some(credits) => {
                 credits.receive(packet);
                 // The next packet is checked for credit when it is about to be sent.
-                self.pause.let_go(packet.priority(), packet.at());
+                self.pause.unblock(packet.priority(), packet.at());
             }
         }
         self.update_in_use();
@@ -231,7 +229,7 @@ impl NicPort {
 
     /// Adds a frame to the buffer of its lane.
     #[inline]
-    pub(in crate::nic) fn fill_lane(&mut self, packet: &Packet) {
+    pub(crate) fn fill_lane(&mut self, packet: &Packet) {
         if let Some(credits) = self.credits_mut() {
             credits.take_in(packet);
         }
@@ -239,7 +237,7 @@ impl NicPort {
 
     /// The host removed a frame from the buffer of its lane.
     #[inline]
-    pub(in crate::nic) fn free_lane(&mut self, packet: &Packet, now: Instant) {
+    pub(crate) fn free_lane(&mut self, packet: &Packet, now: Instant) {
         if let Some(credits) = self.credits_mut() {
             credits.free(packet.priority(), packet.frame_bytes());
             self.schedule(now);
@@ -247,16 +245,15 @@ impl NicPort {
     }
 
     /// Blocks a priority if its frame has no credit.
-    fn block_without_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+    fn block_priority(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(credits) = self.options.as_ref().and_then(|options| options.credits.as_ref()) {
-            let next = (priority, Some(frame_bytes));
-            hold_without_credit(credits, &mut self.pause, next, (now, now));
+            block_without_credit(credits, &mut self.pause, priority, Some(frame_bytes), now, now);
             self.update_in_use();
         }
     }
 
     /// Queues a pause frame for the switch.
-    pub(in crate::nic) fn send_pause(&mut self, pause: Packet, now: Instant) {
+    pub(crate) fn send_pause(&mut self, pause: Packet, now: Instant) {
         let options = self.options_mut();
         let count = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
         *count += 1;
@@ -265,23 +262,23 @@ impl NicPort {
     }
 
     #[inline]
-    pub(in crate::nic) fn enqueue_control(&mut self, control: Control, now: Instant) {
+    pub(crate) fn enqueue_control(&mut self, control: Control, now: Instant) {
         self.control.push_back(control);
         self.schedule_more(now);
     }
 
-    /// Adds a sender to the round.
+    /// Adds an active sender.
     #[inline]
-    pub(in crate::nic) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
-        self.round.push_back(sender);
+    pub(crate) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
+        self.active.push_back(sender);
         self.schedule_more(now);
     }
 
-    /// Removes the sender just served, the first, from the round.
+    /// Removes the sender just served, the first, from the active ones.
     #[inline]
-    pub(in crate::nic) fn drop_sender(&mut self) {
-        self.round.drop_front();
-        self.round.rewind();
+    pub(crate) fn drop_sender(&mut self) {
+        self.active.drop_front();
+        self.active.rewind();
         if self.in_use & OPTIONS != 0
             && let Some(scheduling) = self.scheduling_mut()
         {
@@ -294,21 +291,21 @@ impl NicPort {
         self.options.as_mut()?.scheduling.as_deref_mut()
     }
 
-    /// Moves the sender just served, the first, to the end of the round, once it has sent its packets.
+    /// Moves the sender just served, the first, to the end of the active senders, once it has sent its packets.
     #[inline]
-    pub(in crate::nic) fn rotate(&mut self, sender: u32) {
+    pub(crate) fn rotate(&mut self, sender: u32) {
         if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
             return;
         }
-        if self.round.len() > 1 {
-            self.round.drop_front();
-            self.round.push_back(sender);
+        if self.active.len() > 1 {
+            self.active.drop_front();
+            self.active.push_back(sender);
         }
     }
 
     /// Same, or defers it until its rate lets it send.
     #[inline]
-    pub(in crate::nic) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+    pub(crate) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.drop_sender();
             self.defer(sender, ready_at);
@@ -317,13 +314,13 @@ impl NicPort {
         }
     }
 
-    /// Adds a removed sender at the end of the round, or defers it until its rate lets it send.
+    /// Adds a removed sender at the end of the active senders, or defers it until its rate lets it send.
     #[inline]
-    pub(in crate::nic) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+    pub(crate) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.defer(sender, ready_at);
         } else {
-            self.round.push_back(sender);
+            self.active.push_back(sender);
         }
     }
 
@@ -335,20 +332,20 @@ impl NicPort {
     }
 
     #[cold]
-    pub(in crate::nic) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
+    pub(crate) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
         self.options_mut().tcp.push_ack(ack);
         self.schedule(now);
     }
 
-    /// Adds a TCP source to the TCP round.
+    /// Adds a TCP source to the active sources.
     #[cold]
-    pub(in crate::nic) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
+    pub(crate) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
         self.options_mut().tcp.push_source(source);
         self.schedule(now);
     }
 
-    /// Applies the effects of time until `now`: ends pauses, and returns deferred senders to the round.
-    pub(in crate::nic) fn advance(&mut self, now: Instant) {
+    /// Applies the effects of time until `now`: ends pauses, and activates deferred senders.
+    pub(crate) fn advance(&mut self, now: Instant) {
         if self.in_use & PAUSE != 0 {
             self.pause.expire(now);
             self.update_in_use();
@@ -356,7 +353,7 @@ impl NicPort {
         self.requeue_ready(now);
     }
 
-    /// Returns the senders to the round that are deferred until `now` or earlier.
+    /// Activates the senders that are deferred until `now` or earlier.
     #[inline]
     fn requeue_ready(&mut self, now: Instant) {
         if self.in_use & DEFERRED != 0 {
@@ -370,7 +367,7 @@ impl NicPort {
             && at <= now
         {
             self.deferred.pop();
-            self.round.push_back(sender);
+            self.active.push_back(sender);
         }
         if self.deferred.is_empty() {
             self.in_use &= !DEFERRED;
@@ -379,33 +376,29 @@ impl NicPort {
 
     /// Whether it has [`PortOptions`]; see [`Self::pop_with_options`].
     #[inline]
-    pub(in crate::nic) const fn has_options(&self) -> bool {
+    pub(crate) const fn has_options(&self) -> bool {
         self.in_use & OPTIONS != 0
     }
 
     /// The next sender to serve at `now`, if nothing else needs a check.
     #[inline]
-    pub(in crate::nic) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
         if self.in_use & (OPTIONS | PAUSE) != 0 || !self.control.is_empty() {
             return None;
         }
         self.requeue_ready(now);
-        self.round.front().copied()
+        self.active.front().copied()
     }
 
     /// The next control packet, if it may be sent.
     #[inline]
-    pub(in crate::nic) fn first_control(&self) -> Option<&Control> {
+    pub(crate) fn first_control(&self) -> Option<&Control> {
         self.control.front().filter(|_| self.may_send_control())
     }
 
     /// Sends the first control packet by a port without options, and removes it.
     #[inline]
-    pub(in crate::nic) fn transmit_first_control<R>(
-        &mut self,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit_first_control(&mut self, now: Instant, context: &mut Context) {
         let Self { transmitter, control, to, .. } = self;
         if let Some(Control { packet, .. }) = control.front() {
             transmitter.transmit(packet, now, &mut context.outlet(*to));
@@ -426,17 +419,13 @@ impl NicPort {
 
     /// The next sender to serve, if it may send.
     #[inline]
-    pub(in crate::nic) fn next_sender(&self) -> Option<u32> {
-        if self.may_send_data() { self.round.front().copied() } else { None }
+    pub(crate) fn next_sender(&self) -> Option<u32> {
+        if self.may_send_data() { self.active.front().copied() } else { None }
     }
 
     /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
     #[cold]
-    pub(in crate::nic) fn pop_with_options(
-        &mut self,
-        now: Instant,
-        next_frame_bytes: impl Fn(u32) -> u32,
-    ) -> Next {
+    pub(crate) fn pop_with_options(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
         let options = self.options_mut();
         if let Some(pause) = options.urgent.pop_front() {
             options.pause_frames_sent += 1;
@@ -453,7 +442,7 @@ impl NicPort {
         if self.options_mut().data_at > now {
             return Next::Nothing;
         }
-        let has_payload = self.may_send_data() && !self.round.is_empty();
+        let has_payload = self.may_send_data() && !self.active.is_empty();
         let free_at = self.transmitter.free_at();
         let options = self.options_mut();
         let held_until = free_at.max(options.data_at);
@@ -474,8 +463,8 @@ impl NicPort {
     /// paused: PFC is for lossless priorities.
     fn pop_tcp(&mut self, has_payload: bool) -> Option<NextTcp> {
         let lane = &mut self.options_mut().tcp;
-        if has_payload && !lane.has_turn {
-            lane.has_turn = true;
+        if has_payload && !lane.is_next {
+            lane.is_next = true;
             return None;
         }
         lane.pop()
@@ -487,12 +476,12 @@ impl NicPort {
             return Some(update);
         }
         if let Some(Control { packet, .. }) = self.control.front().copied() {
-            self.block_without_credit(packet.priority(), packet.frame_bytes(), now);
+            self.block_priority(packet.priority(), packet.frame_bytes(), now);
         }
         // A control packet that waits for credit is not overtaken in its lane.
         if !self.may_send_control() && self.may_send_data() && self.options_mut().data_at <= now {
-            let frame_bytes = self.round.front().map(|&sender| next_frame_bytes(sender));
-            frame_bytes.into_iter().for_each(|bytes| self.block_without_credit(self.data, bytes, now));
+            let frame_bytes = self.active.front().map(|&sender| next_frame_bytes(sender));
+            frame_bytes.into_iter().for_each(|bytes| self.block_priority(self.data, bytes, now));
         }
         None
     }
@@ -520,11 +509,11 @@ impl NicPort {
 
     /// Updates the time of the next frame after a change at `now`.
     #[inline]
-    pub(in crate::nic) fn schedule(&mut self, now: Instant) {
+    pub(crate) fn schedule(&mut self, now: Instant) {
         if self.in_use & (OPTIONS | PAUSE) != 0 {
             return self.schedule_with_options(now);
         }
-        let waits = !self.control.is_empty() || !self.round.is_empty();
+        let waits = !self.control.is_empty() || !self.active.is_empty();
         let next = if waits { now } else { self.next_deferred(now) };
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
@@ -548,7 +537,7 @@ impl NicPort {
         if !self.may_send_data() {
             return Instant::NEVER;
         }
-        if self.round.is_empty() { self.next_deferred(now) } else { now }
+        if self.active.is_empty() { self.next_deferred(now) } else { now }
     }
 
     /// The earliest time from `now` on at which a deferred sender may send.
@@ -563,19 +552,14 @@ impl NicPort {
     /// The earliest end of a pause for which a packet waits.
     #[cold]
     fn next_pause_end(&self, now: Instant) -> Instant {
-        let data = if self.round.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
+        let data = if self.active.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
         let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
         let expiry = self.pause.next_expiry(data | control);
         if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
     }
 
     #[inline(never)]
-    pub(in crate::nic) fn transmit<R>(
-        &mut self,
-        packet: &Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit(&mut self, packet: &Packet, now: Instant, context: &mut Context) {
         let has_options = self.has_options();
         if has_options {
             self.spend_credits(packet);
@@ -610,12 +594,7 @@ impl NicPort {
 
     /// Sends payload.
     #[inline(always)]
-    pub(in crate::nic) fn transmit_data<R>(
-        &mut self,
-        packet: &Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit_data(&mut self, packet: &Packet, now: Instant, context: &mut Context) {
         if self.has_options() {
             self.transmit_data_with_options(*packet, now, context);
         } else {
@@ -626,12 +605,7 @@ impl NicPort {
 
     /// Same; then an impaired NIC waits, and so does one with a minimum interval between messages.
     #[cold]
-    fn transmit_data_with_options<R>(
-        &mut self,
-        packet: Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn transmit_data_with_options(&mut self, packet: Packet, now: Instant, context: &mut Context) {
         self.transmit(&packet, now, context);
         let Self { transmitter, options, .. } = self;
         let Some(options) = options else { return };

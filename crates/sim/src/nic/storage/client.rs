@@ -18,7 +18,6 @@ const ALL_PPM: u32 = 1_000_000;
 pub(crate) enum Stop {
     /// From that time on.
     At(Instant),
-    /// After that number.
     After(u64),
     /// Never: other jobs end the run.
     Never,
@@ -75,7 +74,7 @@ pub(super) struct Client {
     /// Free identifiers; the last is used next.
     free: Vec<u16>,
     /// The next connection of each target.
-    turns: Vec<u32>,
+    next_queues: Vec<u32>,
     issued: u64,
     has_failed: bool,
     is_done: bool,
@@ -86,7 +85,7 @@ impl Client {
         Self {
             operations: vec![Operation::FREE; usize::from(plan.depth)],
             free: (0..plan.depth).rev().collect(),
-            turns: vec![0; connections / plan.queues as usize],
+            next_queues: vec![0; connections / plan.queues as usize],
             issued: 0,
             has_failed: false,
             is_done: false,
@@ -148,10 +147,10 @@ impl Client {
     }
 
     fn draw_connection(&mut self) -> u32 {
-        let target = self.plan.targets.below(self.turns.len() as u64);
-        let turn = &mut self.turns[target as usize];
-        let queue = *turn;
-        *turn = (queue + 1) % self.plan.queues;
+        let target = self.plan.targets.below(self.next_queues.len() as u64);
+        let next = &mut self.next_queues[target as usize];
+        let queue = *next;
+        *next = (queue + 1) % self.plan.queues;
         target as u32 * self.plan.queues + queue
     }
 

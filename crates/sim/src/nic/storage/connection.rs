@@ -3,7 +3,7 @@
 //! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs.
 //! The queue pair has one rate controller; requests and responses are subject to it together, and alternate.
 
-use super::tag::{Carried, Tag};
+use super::tag::{PacketKind, Tag};
 use crate::nic::ReplyPriorities;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
@@ -11,6 +11,7 @@ use engine::Message;
 use std::collections::VecDeque;
 use transport::{
     CnpLimiter, Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester,
+    VerbTransmit,
 };
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
@@ -52,7 +53,7 @@ pub(super) struct Posted {
 pub(super) struct Leaving {
     pub(super) packet: Packet,
     pub(super) tag: Tag,
-    pub(super) carried: Carried,
+    pub(super) kind: PacketKind,
     pub(super) is_retransmission: bool,
     /// It ends its message.
     pub(super) is_last: bool,
@@ -75,7 +76,7 @@ pub(super) struct Connection {
     /// The operation of the last data sent.
     pub(super) last: Option<Tag>,
     cnps: CnpLimiter,
-    in_round: bool,
+    is_active: bool,
     /// A timer entry exists.
     pub(super) is_timed: bool,
     answers_next: bool,
@@ -93,7 +94,7 @@ impl Connection {
             operations: 0,
             last: None,
             cnps: CnpLimiter::NEW,
-            in_round: false,
+            is_active: false,
             is_timed: false,
             answers_next: false,
             plan,
@@ -119,17 +120,17 @@ impl Connection {
         !self.responses.is_empty() || self.requester.can_transmit(config)
     }
 
-    /// Whether it now enters its port's round.
-    pub(super) fn enters_round(&mut self, config: &Config) -> bool {
-        let enters = !self.in_round && self.can_transmit(config);
-        self.in_round |= enters;
+    /// Whether it now becomes active at its port.
+    pub(super) fn becomes_active(&mut self, config: &Config) -> bool {
+        let enters = !self.is_active && self.can_transmit(config);
+        self.is_active |= enters;
         enters
     }
 
     /// Whether, just served, it has more to send.
-    pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
-        self.in_round = self.can_transmit(config);
-        self.in_round
+    pub(super) fn stays_active(&mut self, config: &Config) -> bool {
+        self.is_active = self.can_transmit(config);
+        self.is_active
     }
 
     pub(super) fn ready_at(&self) -> Instant {
@@ -139,7 +140,7 @@ impl Connection {
     /// The rate that congestion control allows at `now` [bit/s]; `None` without congestion control, and while
     /// there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
-        if self.in_round { self.controller.rate_bps_at(now) } else { None }
+        if self.is_active { self.controller.rate_bps_at(now) } else { None }
     }
 
     /// The next packet, chosen at `now`, on the link from `sent`.
@@ -172,9 +173,9 @@ impl Connection {
         if !is_retransmission {
             self.responded = Some(response.psn.add(1));
         }
-        let (tag, carried) = Tag::of(response.tag);
+        let (tag, kind) = Tag::of(response.tag);
         let frame_bytes = data_frame_bytes(opcode, response.payload_bytes);
-        let kind = FrameKind::Verb {
+        let frame = FrameKind::Verb {
             opcode,
             ack_request: false,
             payload_bytes: response.payload_bytes,
@@ -182,44 +183,44 @@ impl Connection {
             offset_bytes: 0,
             message_sequence: self.responder.message_sequence(),
         };
-        let packet = self.packet(response.position, response.psn, frame_bytes, tag, carried);
+        let packet = self.packet(response.position, response.psn, frame_bytes, tag, kind);
         let packet = packet.padded(response.payload_bytes);
         let is_last = response.position.ends_message();
-        Some((Leaving { packet, tag, carried, is_retransmission, is_last }, kind))
+        Some((Leaving { packet, tag, kind, is_retransmission, is_last }, frame))
     }
 
     fn next_request(&mut self, config: &Config, now: Instant) -> Option<(Leaving, FrameKind)> {
-        let request = self.requester.poll_transmit(config, now)?;
-        let (verb, transmit) = (request.verb, request.transmit);
-        let tag = self.posted[transmit.work].tag;
-        let opcode = verb.opcode(transmit.position);
-        let frame_bytes = data_frame_bytes(opcode, transmit.payload_bytes);
-        let kind = FrameKind::Verb {
+        let VerbTransmit { verb, transmit } = self.requester.poll_transmit(config, now)?;
+        let request = transmit.packet;
+        let tag = self.posted[request.work].tag;
+        let opcode = verb.opcode(request.position);
+        let frame_bytes = data_frame_bytes(opcode, request.payload_bytes);
+        let frame = FrameKind::Verb {
             opcode,
-            ack_request: transmit.ack_request,
-            payload_bytes: transmit.payload_bytes,
+            ack_request: request.ack_request,
+            payload_bytes: request.payload_bytes,
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
             message_sequence: 0,
         };
-        let carried = match verb {
-            Verb::Send => Carried::Send,
-            Verb::Write => Carried::Write,
-            Verb::Read => Carried::ReadRequest,
+        let kind = match verb {
+            Verb::Send => PacketKind::Send,
+            Verb::Write => PacketKind::Write,
+            Verb::Read => PacketKind::ReadRequest,
         };
-        let packet = self.packet(transmit.position, transmit.psn, frame_bytes, tag, carried);
+        let packet = self.packet(request.position, request.psn, frame_bytes, tag, kind);
         let leaving = Leaving {
-            packet: packet.asking(transmit.ack_request).padded(transmit.payload_bytes),
+            packet: packet.with_ack_request(request.ack_request).padded(request.payload_bytes),
             tag,
-            carried,
-            is_retransmission: transmit.is_retransmission,
-            is_last: transmit.position.ends_message(),
+            kind,
+            is_retransmission: request.is_retransmission,
+            is_last: request.position.ends_message(),
         };
-        Some((leaving, kind))
+        Some((leaving, frame))
     }
 
-    fn packet(&self, position: Position, psn: Psn, frame_bytes: u32, tag: Tag, carried: Carried) -> Packet {
-        let queue_pair = tag.number(self.plan.path.queue_pair, carried);
+    fn packet(&self, position: Position, psn: Psn, frame_bytes: u32, tag: Tag, kind: PacketKind) -> Packet {
+        let queue_pair = tag.number(self.plan.path.queue_pair, kind);
         let path = Path { queue_pair, ..self.plan.path };
         Packet::new(Kind::Data(position), self.plan.priority, psn, frame_bytes, path)
     }
@@ -266,13 +267,13 @@ impl Connection {
 }
 
 /// Payload of a packet [bytes].
-pub(super) const fn payload_bytes(packet: &Packet, carried: Carried, position: Position) -> u32 {
+pub(super) const fn payload_bytes(packet: &Packet, kind: PacketKind, position: Position) -> u32 {
     let (first, last) = (position.starts_message(), position.ends_message());
-    let opcode = match carried {
-        Carried::Send => Opcode::send(first, last),
-        Carried::Write => Opcode::write(first, last),
-        Carried::ReadRequest => Opcode::ReadRequest,
-        Carried::ReadResponse => Opcode::read_response(first, last),
+    let opcode = match kind {
+        PacketKind::Send => Opcode::send(first, last),
+        PacketKind::Write => Opcode::write(first, last),
+        PacketKind::ReadRequest => Opcode::ReadRequest,
+        PacketKind::ReadResponse => Opcode::read_response(first, last),
     };
     Framing::Ethernet.payload_bytes(opcode, packet.frame_bytes()) - packet.pad_bytes()
 }

@@ -3,11 +3,11 @@
 
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
-use super::{Came, Storage};
+use super::{Inbound, Storage};
 use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
 use crate::packet::Packet;
-use crate::record::{Context, Record};
+use crate::record::Context;
 use engine::Message;
 use transport::Position;
 use units::{Instant, Span};
@@ -15,18 +15,18 @@ use units::{Instant, Span};
 impl Host {
     /// A packet of a storage connection with a position in a message reaches its end at `now`.
     #[cold]
-    pub(in crate::nic) fn receive_storage(
+    pub(crate) fn receive_storage(
         &mut self,
         packet: &Packet,
         position: Position,
         now: Instant,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let Some(storage) = &mut self.storage else { return };
-        let (tag, carried) = Tag::of(packet.queue_pair);
+        let (tag, kind) = Tag::of(packet.queue_pair);
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
-        let came = Came { packet, position, tag, carried, now, latency, is_notified: false };
-        let taken = storage.take(&self.config, came, &mut context.records);
+        let inbound = Inbound { packet, position, tag, kind, now, latency, is_notified: false };
+        let taken = storage.take(&self.config, inbound, &mut context.records);
         self.delivered_bytes += u64::from(taken.payload_bytes);
         context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {
@@ -44,12 +44,7 @@ impl Host {
 
     /// An ACK or NAK of a storage connection has arrived.
     #[cold]
-    pub(in crate::nic) fn acknowledge_storage(
-        &mut self,
-        packet: &Packet,
-        is_nak: bool,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn acknowledge_storage(&mut self, packet: &Packet, is_nak: bool, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
         storage.take_acknowledgement(&self.config, packet, is_nak, &mut context.records);
         self.wake_storage(packet.at());
@@ -57,14 +52,14 @@ impl Host {
 
     /// A congestion notification of a storage connection has arrived.
     #[cold]
-    pub(in crate::nic) fn notify_storage(&mut self, packet: &Packet) {
+    pub(crate) fn notify_storage(&mut self, packet: &Packet) {
         if let Some(storage) = &mut self.storage {
             storage.on_cnp(packet);
         }
     }
 
     /// The storage timer has fired.
-    pub(in crate::nic) fn fire_storage(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(crate) fn fire_storage(&mut self, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
         storage.is_timed = false;
         storage.fire(&self.config, now, &mut context.records);
@@ -72,12 +67,7 @@ impl Host {
     }
 
     /// The retransmission deadline of a storage connection may be due.
-    pub(in crate::nic) fn check_storage_deadline(
-        &mut self,
-        connection: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn check_storage_deadline(&mut self, connection: u32, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
         let index = connection_of(connection);
         storage.check_deadline(&self.config, index, now, &mut context.records);
@@ -92,7 +82,7 @@ impl Host {
         let Storage { touched, connections, .. } = &mut **storage;
         for index in touched.drain(..) {
             let connection: &mut Connection = &mut connections[index as usize];
-            if connection.enters_round(&self.config) {
+            if connection.becomes_active(&self.config) {
                 let port = usize::from(connection.plan().port);
                 self.ports[port].enqueue_sender(connection_number(index), now);
             }
@@ -104,24 +94,18 @@ impl Host {
         }
     }
 
-    /// Serves a storage connection in the round of `port`.
+    /// Serves a storage connection active at `port`.
     #[cold]
-    pub(in crate::nic) fn send_storage(
-        &mut self,
-        port: usize,
-        number: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn send_storage(&mut self, port: usize, number: u32, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
         let (index, sent) = (connection_of(number), now + self.latency);
         if storage.connections[index].ready_at() <= now
-            && let Some(packet) = storage.next_packet(&self.config, index, (now, sent), &mut context.records)
+            && let Some(packet) = storage.next_packet(&self.config, index, now, sent, &mut context.records)
         {
             self.ports[port].transmit_data(&packet.leaving(sent), now, context);
         }
         let connection = &mut storage.connections[index];
-        if connection.stays_in_round(&self.config) {
+        if connection.stays_active(&self.config) {
             self.ports[port].enqueue_or_defer(number, connection.ready_at(), now);
         }
         self.arm_storage_timer(index);
@@ -140,12 +124,7 @@ impl Host {
     }
 
     /// Records a reply of a storage connection that leaves at `sent`.
-    pub(in crate::nic) fn note_storage_reply(
-        &self,
-        control: &Control,
-        sent: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn note_storage_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
         if let Some(storage) = &self.storage {
             let connection = &storage.connections[connection_of(control.receiver)];
             connection.note_reply(&control.packet, sent, &mut context.records);

@@ -29,9 +29,9 @@ use crate::record::{ReceiveReport, Record, SendReport};
 use client::Client;
 use connection::{Connection, Leaving, payload_bytes};
 use engine::Message;
-use tag::{Carried, Tag, connection_of};
+use tag::{PacketKind, Tag, connection_of};
 use target::{Target, is_worth_a_report};
-use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, wanted};
+use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, read_range};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -68,11 +68,11 @@ pub(super) struct Taken {
 
 /// An arrived packet with a position in a message.
 #[derive(Clone, Copy)]
-struct Came<'a> {
+struct Inbound<'a> {
     packet: &'a Packet,
     position: Position,
     tag: Tag,
-    carried: Carried,
+    kind: PacketKind,
     now: Instant,
     latency: Span,
     /// A congestion notification answers it.
@@ -146,15 +146,15 @@ impl Storage {
     }
 
     /// Processes a packet with a position in a message.
-    fn take(&mut self, config: &Config, came: Came, records: &mut Vec<Record>) -> Taken {
-        let index = connection_of(came.packet.queue_pair);
+    fn take(&mut self, config: &Config, inbound: Inbound, records: &mut Vec<Record>) -> Taken {
+        let index = connection_of(inbound.packet.queue_pair);
         let notification =
-            if came.packet.is_marked() { self.connections[index].notice_mark(came.now) } else { None };
-        let came = Came { is_notified: notification.is_some(), ..came };
-        let mut taken = match came.carried {
-            Carried::ReadResponse => self.take_response(config, index, came, records),
-            Carried::ReadRequest => self.take_read_request(config, index, came),
-            Carried::Send | Carried::Write => self.take_request(config, index, came, records),
+            if inbound.packet.is_marked() { self.connections[index].notice_mark(inbound.now) } else { None };
+        let inbound = Inbound { is_notified: notification.is_some(), ..inbound };
+        let mut taken = match inbound.kind {
+            PacketKind::ReadResponse => self.take_response(config, index, inbound, records),
+            PacketKind::ReadRequest => self.take_read_request(config, index, inbound),
+            PacketKind::Send | PacketKind::Write => self.take_request(config, index, inbound, records),
         };
         taken.replies[1] = notification;
         self.touched.push(index as u32);
@@ -162,30 +162,30 @@ impl Storage {
     }
 
     /// The report of the data that an open operation receives here.
-    fn receiving(&mut self, index: usize, came: Came) -> Option<&mut Received> {
+    fn receiving(&mut self, index: usize, inbound: Inbound) -> Option<&mut Received> {
         match &mut self.role {
             Role::Client(client) => {
-                let operation = &mut client.operations[usize::from(came.tag.command)];
+                let operation = &mut client.operations[usize::from(inbound.tag.command)];
                 // A late packet for an earlier operation may arrive by another connection.
                 let is_open = operation.is_open && operation.connection == index as u32;
-                (came.carried == Carried::Write && is_open).then_some(&mut operation.received)
+                (inbound.kind == PacketKind::Write && is_open).then_some(&mut operation.received)
             }
             Role::Target(target) => {
-                let is_data = match came.carried {
-                    Carried::ReadResponse => true,
-                    Carried::Send => target.is_in_capsule(came.tag),
-                    Carried::Write | Carried::ReadRequest => false,
+                let is_data = match inbound.kind {
+                    PacketKind::ReadResponse => true,
+                    PacketKind::Send => target.is_in_capsule(inbound.tag),
+                    PacketKind::Write | PacketKind::ReadRequest => false,
                 };
-                let command = target.command(index as u32, came.tag);
+                let command = target.command(index as u32, inbound.tag);
                 (is_data && !command.is_delivered).then_some(&mut command.received)
             }
         }
     }
 
     /// Counts an arrival of data; returns its payload if it is placed.
-    fn count_data(&mut self, index: usize, came: Came, is_placed: bool, is_early: bool) -> u32 {
-        let Some(received) = self.receiving(index, came) else { return 0 };
-        let psn = came.packet.psn();
+    fn count_data(&mut self, index: usize, inbound: Inbound, is_placed: bool, is_early: bool) -> u32 {
+        let Some(received) = self.receiving(index, inbound) else { return 0 };
+        let psn = inbound.packet.psn();
         if is_placed {
             received.first.get_or_insert(psn);
         } else if !is_early && received.first.is_none_or(|first| psn.distance_from(first) < 0) {
@@ -194,60 +194,60 @@ impl Storage {
         }
         let report = &mut received.report;
         report.frames += 1;
-        report.bytes += u64::from(came.packet.frame_bytes());
+        report.bytes += u64::from(inbound.packet.frame_bytes());
         report.out_of_order += u32::from(is_early);
-        report.marks += u32::from(came.packet.is_marked());
-        report.cnps += u32::from(came.is_notified);
+        report.marks += u32::from(inbound.packet.is_marked());
+        report.cnps += u32::from(inbound.is_notified);
         if !is_placed {
             return 0;
         }
-        report.add_latency(came.latency);
+        report.add_latency(inbound.latency);
         // Overwritten until the last packet arrives.
-        *report = report.delivered_at(came.now);
-        let command_bytes = if came.carried == Carried::Send && came.position.ends_message() {
+        *report = report.delivered_at(inbound.now);
+        let command_bytes = if inbound.kind == PacketKind::Send && inbound.position.ends_message() {
             COMMAND_BYTES as u32
         } else {
             0
         };
-        payload_bytes(came.packet, came.carried, came.position).saturating_sub(command_bytes)
+        payload_bytes(inbound.packet, inbound.kind, inbound.position).saturating_sub(command_bytes)
     }
 
     fn take_response(
         &mut self,
         config: &Config,
         index: usize,
-        came: Came,
+        inbound: Inbound,
         records: &mut Vec<Record>,
     ) -> Taken {
         let requester = &mut self.connections[index].requester;
-        let outcome = requester.on_read_response(config, came.now, came.packet.psn());
-        let payload_bytes = self.count_data(index, came, outcome.is_placed, outcome.is_early);
-        self.retire(config, index, outcome.completed, came.now, records);
+        let outcome = requester.on_read_response(config, inbound.now, inbound.packet.psn());
+        let payload_bytes = self.count_data(index, inbound, outcome.is_placed, outcome.is_early);
+        self.retire(config, index, outcome.completed, inbound.now, records);
         Taken { payload_bytes, ..Taken::default() }
     }
 
     /// A target requests the data of a write. The packet sequence number of the request determines the offset
     /// in the data.
-    fn take_read_request(&mut self, config: &Config, index: usize, came: Came) -> Taken {
-        let (Role::Client(client), psn) = (&mut self.role, came.packet.psn()) else {
+    fn take_read_request(&mut self, config: &Config, index: usize, inbound: Inbound) -> Taken {
+        let (Role::Client(client), psn) = (&mut self.role, inbound.packet.psn()) else {
             return Taken::default();
         };
         let block_bytes = client.plan().block_bytes;
-        let operation = &mut client.operations[usize::from(came.tag.command)];
+        let operation = &mut client.operations[usize::from(inbound.tag.command)];
         let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
-        let wanted = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
+        let range = u64::try_from(distance).ok().and_then(|packet| read_range(config, block_bytes, packet));
         // An operation that has ended sends nothing any more; its command identifier may be in use by
         // another.
         let is_open = operation.is_open && operation.connection == index as u32;
-        let Some(wanted) = wanted.filter(|_| is_open) else { return Taken::default() };
+        let Some(range) = range.filter(|_| is_open) else { return Taken::default() };
         let connection = &mut self.connections[index];
-        let arrival = connection.responder.on_read_request(psn, wanted.packets);
+        let arrival = connection.responder.on_read_request(psn, range.packets);
         if arrival.disposition == Disposition::Accepted {
             operation.read_psn.get_or_insert(psn);
         }
         if arrival.disposition != Disposition::OutOfOrder && operation.read_psn.is_some() {
-            let tag = came.tag.number(0, Carried::ReadResponse);
-            connection.responses.answer(psn, wanted.bytes, tag);
+            let tag = inbound.tag.number(0, PacketKind::ReadResponse);
+            connection.responses.answer(psn, range.bytes, tag);
         }
         Taken { replies: [arrival.reply.map(|reply| connection.reply_packet(reply)), None], payload_bytes: 0 }
     }
@@ -256,12 +256,12 @@ impl Storage {
         &mut self,
         config: &Config,
         index: usize,
-        came: Came,
+        inbound: Inbound,
         records: &mut Vec<Record>,
     ) -> Taken {
-        let Came { packet, position, tag, carried, now, .. } = came;
+        let Inbound { packet, position, tag, kind, now, .. } = inbound;
         let connection = &mut self.connections[index];
-        let arrival = connection.responder.on_packet(config, packet.psn(), position, packet.asks());
+        let arrival = connection.responder.on_packet(config, packet.psn(), position, packet.requests_ack());
         let reply = arrival.reply.map(|reply| connection.reply_packet(reply));
         let is_accepted = arrival.disposition == Disposition::Accepted;
         if let Role::Target(target) = &mut self.role
@@ -271,8 +271,8 @@ impl Storage {
             target.begin(index as u32, connection, tag, now);
         }
         let is_early = arrival.disposition == Disposition::OutOfOrder;
-        let payload_bytes = self.count_data(index, came, is_accepted, is_early);
-        if is_accepted && carried == Carried::Send && position.ends_message() {
+        let payload_bytes = self.count_data(index, inbound, is_accepted, is_early);
+        if is_accepted && kind == PacketKind::Send && position.ends_message() {
             self.take_capsule(config, index, tag, now, records);
         }
         Taken { replies: [reply, None], payload_bytes }
@@ -404,7 +404,8 @@ impl Storage {
         &mut self,
         config: &Config,
         index: usize,
-        (now, sent): (Instant, Instant),
+        now: Instant,
+        sent: Instant,
         records: &mut Vec<Record>,
     ) -> Option<Packet> {
         let leaving = self.connections[index].next_packet(config, now, sent, records)?;
@@ -415,15 +416,15 @@ impl Storage {
     /// Counts departing data at its operation. With the completion, and with resent data, the target reports
     /// the frames it sent and its counts; the last such report counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
-        let Leaving { tag, carried, .. } = *leaving;
+        let Leaving { tag, kind, .. } = *leaving;
         let (report, is_data) = match &mut self.role {
             Role::Client(client) => {
                 let in_capsule = !tag.is_read && client.plan().block_bytes <= client.plan().in_capsule_bytes;
                 let report = &mut client.operations[usize::from(tag.command)].sent;
-                (report, carried == Carried::ReadResponse || (in_capsule && carried == Carried::Send))
+                (report, kind == PacketKind::ReadResponse || (in_capsule && kind == PacketKind::Send))
             }
             Role::Target(target) => {
-                (&mut target.command(index as u32, tag).sent, tag.is_read && carried == Carried::Write)
+                (&mut target.command(index as u32, tag).sent, tag.is_read && kind == PacketKind::Write)
             }
         };
         if is_data {
@@ -433,9 +434,9 @@ impl Storage {
         let is_resent = leaving.is_retransmission && is_data;
         report.retransmits += u32::from(is_resent);
         let report = *report;
-        let is_completion = carried == Carried::Send && leaving.is_last;
-        let is_told = is_completion || is_resent;
-        if matches!(self.role, Role::Target(_)) && is_told && is_worth_a_report(&report) {
+        let is_completion = kind == PacketKind::Send && leaving.is_last;
+        let is_reported = is_completion || is_resent;
+        if matches!(self.role, Role::Target(_)) && is_reported && is_worth_a_report(&report) {
             records.push(Record::Served(Box::new(report)));
         }
     }

@@ -10,7 +10,7 @@ const READ: u32 = 1 << 28;
 const COMMAND_SHIFT: u32 = 12;
 const CONNECTION_MASK: u32 = (1 << COMMAND_SHIFT) - 1;
 
-/// Whether a queue pair number, of a packet or in a port's round, is that of a storage connection.
+/// Whether a queue pair number, of a packet or active at a port, is that of a storage connection.
 #[inline]
 pub(crate) const fn is_storage(queue_pair: u32) -> bool {
     queue_pair & FLAG != 0
@@ -28,7 +28,7 @@ pub(super) const fn connection_of(queue_pair: u32) -> usize {
 
 /// Kind of a packet with a position in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(super) enum PacketKind {
     Send,
     Write,
     ReadRequest,
@@ -46,19 +46,19 @@ pub(super) struct Tag {
 
 impl Tag {
     /// Encodes it as the number of a packet to `connection`, which is a number of the other end.
-    pub(super) const fn number(self, connection: u32, carried: Carried) -> u32 {
+    pub(super) const fn number(self, connection: u32, kind: PacketKind) -> u32 {
         let read = if self.is_read { READ } else { 0 };
-        connection | (carried as u32) << VERB_SHIFT | read | (self.command as u32) << COMMAND_SHIFT
+        connection | (kind as u32) << VERB_SHIFT | read | (self.command as u32) << COMMAND_SHIFT
     }
 
-    pub(super) const fn of(queue_pair: u32) -> (Self, Carried) {
-        let carried = match queue_pair >> VERB_SHIFT & 3 {
-            0 => Carried::Send,
-            1 => Carried::Write,
-            2 => Carried::ReadRequest,
-            _ => Carried::ReadResponse,
+    pub(super) const fn of(queue_pair: u32) -> (Self, PacketKind) {
+        let kind = match queue_pair >> VERB_SHIFT & 3 {
+            0 => PacketKind::Send,
+            1 => PacketKind::Write,
+            2 => PacketKind::ReadRequest,
+            _ => PacketKind::ReadResponse,
         };
-        (Self { command: (queue_pair >> COMMAND_SHIFT) as u16, is_read: queue_pair & READ != 0 }, carried)
+        (Self { command: (queue_pair >> COMMAND_SHIFT) as u16, is_read: queue_pair & READ != 0 }, kind)
     }
 }
 
@@ -69,10 +69,10 @@ mod tests {
     #[test]
     fn a_tag_keeps_every_field_at_its_limit() {
         let last = CONNECTION_MASK;
-        for carried in [Carried::Send, Carried::Write, Carried::ReadRequest, Carried::ReadResponse] {
+        for kind in [PacketKind::Send, PacketKind::Write, PacketKind::ReadRequest, PacketKind::ReadResponse] {
             for tag in [Tag { command: u16::MAX, is_read: false }, Tag { command: 0, is_read: true }] {
-                let number = tag.number(connection_number(last), carried);
-                assert_eq!(Tag::of(number), (tag, carried));
+                let number = tag.number(connection_number(last), kind);
+                assert_eq!(Tag::of(number), (tag, kind));
                 assert_eq!((connection_of(number), is_storage(number)), (last as usize, true));
             }
         }

@@ -5,44 +5,44 @@ use engine::Ring;
 
 /// A queued acknowledgement, with the sink that sends it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::nic) struct TcpAckWaiting {
-    pub(in crate::nic) packet: Packet,
-    pub(in crate::nic) sink: u32,
+pub(crate) struct TcpAckWaiting {
+    pub(crate) packet: Packet,
+    pub(crate) sink: u32,
 }
 
 /// The next TCP packet of a port.
-pub(in crate::nic) enum NextTcp {
+pub(crate) enum NextTcp {
     Ack(TcpAckWaiting),
     Source(u32),
 }
 
 /// TCP at a port. It alternates with the queue pairs packet by packet if both have packets to send.
 #[derive(Debug, Default)]
-pub(in crate::nic) struct TcpLane {
+pub(crate) struct TcpLane {
     acks: Ring<TcpAckWaiting>,
-    round: Ring<u32>,
-    /// A queue pair was served last.
-    pub(in crate::nic) has_turn: bool,
+    active: Ring<u32>,
+    /// It is served before the next queue pair.
+    pub(crate) is_next: bool,
 }
 
 impl TcpLane {
-    pub(in crate::nic) fn push_ack(&mut self, ack: TcpAckWaiting) {
+    pub(crate) fn push_ack(&mut self, ack: TcpAckWaiting) {
         self.acks.push_back(ack);
     }
 
-    pub(in crate::nic) fn push_source(&mut self, source: u32) {
-        self.round.push_back(source);
+    pub(crate) fn push_source(&mut self, source: u32) {
+        self.active.push_back(source);
     }
 
-    pub(in crate::nic) fn is_empty(&self) -> bool {
-        self.acks.is_empty() && self.round.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.acks.is_empty() && self.active.is_empty()
     }
 
-    pub(in crate::nic) fn pop(&mut self) -> Option<NextTcp> {
-        self.has_turn = false;
+    pub(crate) fn pop(&mut self) -> Option<NextTcp> {
+        self.is_next = false;
         match self.acks.pop_front() {
             Some(ack) => Some(NextTcp::Ack(ack)),
-            None => self.round.pop_front().map(NextTcp::Source),
+            None => self.active.pop_front().map(NextTcp::Source),
         }
     }
 }

@@ -104,7 +104,7 @@ pub(crate) struct TcpSource {
     is_background: bool,
     sender: TcpSender,
     closed_loop: Option<Box<ClosedLoop>>,
-    in_round: bool,
+    is_active: bool,
     /// Time of the next check.
     timer_at: Instant,
     /// Time at which everything was acknowledged.
@@ -145,7 +145,7 @@ impl TcpSource {
             is_background,
             sender,
             closed_loop: writes.outstanding.map(|_| Box::default()),
-            in_round: false,
+            is_active: false,
             timer_at: writes.start,
             closed: None,
         }
@@ -186,10 +186,10 @@ impl TcpSource {
         if (self.writes.start..self.writes.stop).contains(&now) {
             closed_loop.issued.resize(outstanding as usize, now);
         }
-        let wanted = (closed_loop.completed + closed_loop.issued.len() as u64) * self.writes.bytes
+        let unwritten = (closed_loop.completed + closed_loop.issued.len() as u64) * self.writes.bytes
             - self.sender.written();
         let mss = u64::from(self.plan.config.mss_bytes);
-        self.sender.write(wanted.min(self.sender.room(&self.plan.config)) / mss * mss);
+        self.sender.write(unwritten.min(self.sender.room(&self.plan.config)) / mss * mss);
     }
 
     /// The application writes the due data that fits.
@@ -201,9 +201,9 @@ impl TcpSource {
         if !(self.writes.start..self.writes.stop).contains(&now) {
             return;
         }
-        let wanted = self.writes.offered(now).map_or(room, |offered| offered - self.sender.written());
+        let unwritten = self.writes.offered(now).map_or(room, |offered| offered - self.sender.written());
         let mss = u64::from(self.plan.config.mss_bytes);
-        self.sender.write(wanted.min(room) / mss * mss);
+        self.sender.write(unwritten.min(room) / mss * mss);
     }
 
     /// Time of the next write, unless the application is blocked.
@@ -275,8 +275,8 @@ fn number_of(offset: u64, mss: u64) -> Psn {
 
 /// The offset of the segment with number `number` nearest to `near`; `None` before the first.
 fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
-    let ahead = number.value().wrapping_sub(number_of(near, mss).value());
-    let distance = (ahead << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
+    let offset = number.value().wrapping_sub(number_of(near, mss).value());
+    let distance = (offset << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
     Some((near / mss).checked_add_signed(i64::from(distance))? * mss)
 }
 
@@ -340,12 +340,7 @@ impl Host {
 
     /// An acknowledgement arrived.
     #[cold]
-    pub(super) fn receive_tcp_ack(
-        &mut self,
-        packet: &Packet,
-        congestion_echo: bool,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn receive_tcp_ack(&mut self, packet: &Packet, congestion_echo: bool, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let (now, source) = (packet.at(), packet.queue_pair);
         let state = &mut tcp.sources[source as usize];
@@ -361,12 +356,7 @@ impl Host {
 
     /// A write, the end of all writes or the retransmission timer may be due.
     #[cold]
-    pub(super) fn fire_tcp_source(
-        &mut self,
-        source: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn fire_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
         if state.timer_at != now {
@@ -377,13 +367,13 @@ impl Host {
         self.serve_tcp_source(source, now, context);
     }
 
-    /// Lets the application of a source write, adds the source to the round and sets its timer.
-    fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    /// Lets the application of a source write, makes the source active and sets its timer.
+    fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
         state.write(now);
-        if !state.in_round && state.sender.can_transmit(&state.plan.config) {
-            state.in_round = true;
+        if !state.is_active && state.sender.can_transmit(&state.plan.config) {
+            state.is_active = true;
             self.ports[usize::from(state.plan.port)].enqueue_tcp_source(source, now);
         }
         if state.close(now) && !state.is_background {
@@ -398,13 +388,7 @@ impl Host {
 
     /// The port sends a segment of a source.
     #[cold]
-    pub(super) fn send_tcp_data(
-        &mut self,
-        port: usize,
-        source: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn send_tcp_data(&mut self, port: usize, source: u32, now: Instant, context: &mut Context) {
         let sent = now + self.latency;
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
@@ -426,8 +410,8 @@ impl Host {
         }
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
-        state.in_round = state.sender.can_transmit(&state.plan.config);
-        if state.in_round {
+        state.is_active = state.sender.can_transmit(&state.plan.config);
+        if state.is_active {
             self.ports[port].enqueue_tcp_source(source, now);
         }
         self.serve_tcp_source(source, now, context);
@@ -440,7 +424,7 @@ impl Host {
         port: usize,
         waiting: TcpAckWaiting,
         now: Instant,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let TcpAckWaiting { packet, sink } = waiting;
         if let Some(state) = self.tcp.as_ref().map(|tcp| &tcp.sinks[sink as usize])
@@ -467,7 +451,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_offset_comes_back_from_its_number(near in 0_u64..1 << 30, distance in -8_000_000_i64..8_000_000, mss in 500_u64..9_000) {
+        fn an_offset_is_restored_from_its_number(near in 0_u64..1 << 30, distance in -8_000_000_i64..8_000_000, mss in 500_u64..9_000) {
             if let Some(segment) = near.checked_add_signed(distance) {
                 let number = number_of(segment * mss, mss);
                 prop_assert_eq!(offset_of(number, near * mss, mss), Some(segment * mss));

@@ -20,19 +20,19 @@ const _: () =
 /// Encodes the blocks beyond `offset`, of segments of `mss` bytes.
 pub(super) fn encode(sack: &SackBlocks, offset: u64, mss: u64) -> u64 {
     let mut digest = 0;
-    for (place, block) in sack.as_slice().iter().enumerate() {
+    for (index, block) in sack.as_slice().iter().enumerate() {
         let length = ((block.end - block.start) / mss).min(LENGTH_MAX);
         let distance = (block.end - offset) / mss - length;
         debug_assert!(distance <= DISTANCE_MAX, "a block is within the window");
-        digest |= ((distance << LENGTH_BITS) | length) << (place as u32 * BLOCK_BITS);
+        digest |= ((distance << LENGTH_BITS) | length) << (index as u32 * BLOCK_BITS);
     }
     digest
 }
 
 /// The inverse of [`encode`].
 pub(super) fn decode(digest: u64, offset: u64, mss: u64) -> SackBlocks {
-    let blocks = (0..SACK_BLOCKS_MAX as u32).map_while(|place| {
-        let bits = digest >> (place * BLOCK_BITS);
+    let blocks = (0..SACK_BLOCKS_MAX as u32).map_while(|index| {
+        let bits = digest >> (index * BLOCK_BITS);
         let (distance, length) = (bits >> LENGTH_BITS & DISTANCE_MAX, bits & LENGTH_MAX);
         let start = offset + distance * mss;
         (length > 0).then_some(Block { start, end: start + length * mss })
@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_come_back(
+        fn blocks_are_restored(
             blocks in prop::collection::vec((1_u64..1_024, 1_u64..=1_023), 0..=3),
             offset in 0_u64..1 << 30,
             mss in 500_u64..9_000,
@@ -63,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_block_is_told_by_its_end() {
+    fn a_long_block_is_represented_by_its_end() {
         let sack = SackBlocks::of([Block { start: 1_000, end: 2_001_000 }]);
-        let told = decode(encode(&sack, 0, 1_000), 0, 1_000);
-        assert_eq!(told, SackBlocks::of([Block { start: 978_000, end: 2_001_000 }]));
+        let decoded = decode(encode(&sack, 0, 1_000), 0, 1_000);
+        assert_eq!(decoded, SackBlocks::of([Block { start: 978_000, end: 2_001_000 }]));
     }
 }

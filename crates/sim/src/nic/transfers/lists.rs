@@ -38,7 +38,7 @@ impl Outgoing {
     }
 
     /// No list is in use: each transfer has one part, there is one rank, and none waits.
-    pub(super) fn are_alike(&self) -> bool {
+    pub(super) fn are_uniform(&self) -> bool {
         self.processes.0.is_empty() && self.parts.left.is_empty() && self.waits_for.is_empty()
     }
 
@@ -119,7 +119,7 @@ impl Inbound {
     }
 
     /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
-    pub(super) fn are_alike(&self) -> bool {
+    pub(super) fn are_uniform(&self) -> bool {
         self.processes.0.is_empty() && self.parts.left.is_empty() && self.successors.are_none()
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Transfers {
     /// Parts of each transfer.
     split: u32,
     /// No list is in use, and the software needs no time to receive.
-    are_alike: bool,
+    are_uniform: bool,
     times: JobTimes,
     /// Ends of the phases of a cycle; empty if there is only one.
     phase_ends: Vec<PhaseEnd>,
@@ -64,8 +64,8 @@ impl Transfers {
         let (outgoing, inbound) = (Outgoing::new(&plan), Inbound::new(&plan));
         let takes_time = plan.times.receive_overhead > Span::ZERO;
         let mut transfers = Self {
-            are_alike: outgoing.are_alike()
-                && inbound.are_alike()
+            are_uniform: outgoing.are_uniform()
+                && inbound.are_uniform()
                 && plan.phase_ends.is_empty()
                 && !takes_time,
             outgoing,
@@ -112,9 +112,9 @@ impl Transfers {
         if self.phase_ends.is_empty() {
             return [0..self.outgoing.count(), 0..self.inbound.count()];
         }
-        let place = (phase % self.phases()) as usize;
-        let first = place.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
-        let end = self.phase_ends[place];
+        let in_cycle = (phase % self.phases()) as usize;
+        let first = in_cycle.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
+        let end = self.phase_ends[in_cycle];
         [first.outgoing..end.outgoing, first.inbound..end.inbound]
     }
 
@@ -124,15 +124,15 @@ impl Transfers {
         if self.phase_ends.is_empty() {
             return pass;
         }
-        let place = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
-        pass * self.phases() + place
+        let phase = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
+        pass * self.phases() + phase
     }
 
     /// Sets the dependencies of every transfer of a rank, at the start of a phase.
     fn arm(&mut self, process: u32) {
         let [sent, received] = self.of_phase(self.processes[process as usize].phase);
         let Self { outgoing, inbound, split, .. } = self;
-        if outgoing.are_alike() && inbound.are_alike() {
+        if outgoing.are_uniform() && inbound.are_uniform() {
             let transfers = sent.len() + received.len();
             self.processes[process as usize].left = transfers as u64 * u64::from(*split);
             return;
@@ -169,7 +169,7 @@ impl Transfers {
     fn begin_phase(&mut self, process: u32, now: Instant) {
         self.arm(process);
         let state = &mut self.processes[process as usize];
-        state.begun = now;
+        state.phase_start = now;
         if self.times.round_of(state.phase).is_some() {
             self.work_first(process, now);
         }
@@ -178,8 +178,8 @@ impl Transfers {
     /// Ends the current phase of a rank.
     fn end_phase(&mut self, process: u32, now: Instant) {
         if self.times.notes_rounds() {
-            let Process { phase, begun, .. } = self.processes[process as usize];
-            self.ended_rounds.push((phase, now.since(begun)));
+            let Process { phase, phase_start, .. } = self.processes[process as usize];
+            self.ended_rounds.push((phase, now.since(phase_start)));
         }
         let measured = self.measured_until(&self.processes[process as usize], now);
         self.processes[process as usize].measured = measured;
@@ -188,10 +188,10 @@ impl Transfers {
     /// Durations of measured rounds of a rank that ends the current one at `now`.
     fn measured_until(&self, process: &Process, now: Instant) -> Measured {
         let Measured { rounds, sum, open: _ } = process.measured;
-        let took = now.since(process.begun);
+        let duration = now.since(process.phase_start);
         match self.times.round_of(process.phase) {
             Some(round) if round >= self.times.warm_up_rounds => {
-                Measured { rounds: rounds + 1, sum: sum + took, open: None }
+                Measured { rounds: rounds + 1, sum: sum + duration, open: None }
             }
             _ => process.measured,
         }
@@ -205,8 +205,8 @@ impl Transfers {
             if process.left == 0 {
                 return process.measured;
             }
-            let took = process.busy_until.max(process.begun).since(process.begun);
-            let open = self.times.round_of(process.phase).map(|round| (round, took));
+            let duration = process.busy_until.max(process.phase_start).since(process.phase_start);
+            let open = self.times.round_of(process.phase).map(|round| (round, duration));
             let ended = if self.is_background() {
                 process.measured
             } else {
@@ -364,8 +364,8 @@ impl Transfers {
     /// Counts an inbound transfer that has arrived in pass `pass`, from 0, if no list is in use (so that no
     /// transfer waits for it) and the pass is the current phase; false otherwise.
     #[inline]
-    pub(super) fn deliver_alike(&mut self, pass: u32) -> bool {
-        let counts = self.are_alike && self.processes[0].phase == pass;
+    pub(super) fn deliver_uniform(&mut self, pass: u32) -> bool {
+        let counts = self.are_uniform && self.processes[0].phase == pass;
         if counts {
             self.count_part(0);
         }
@@ -375,11 +375,11 @@ impl Transfers {
     /// Counts acknowledged outgoing transfers, if no list is in use (so that no transfer waits for them);
     /// false otherwise.
     #[inline]
-    pub(super) fn acknowledge_alike(&mut self, transfers: usize) -> bool {
-        if self.are_alike {
+    pub(super) fn acknowledge_uniform(&mut self, transfers: usize) -> bool {
+        if self.are_uniform {
             (0..transfers).for_each(|_| self.count_part(0));
         }
-        self.are_alike
+        self.are_uniform
     }
 
     /// One part of an inbound transfer has arrived in pass `pass`, from 0; adds transfers that may start now

@@ -1,4 +1,5 @@
-//! Parameters of the transfers of a host.
+//! Parameters of the transfers of a host: dependencies, phases and times of its job, in lists that store equal or
+//! default items only once.
 
 use crate::nic::ledger::WorkId;
 use std::iter::repeat;
@@ -37,26 +38,25 @@ pub(crate) struct PlanList<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PlanList<T> {
-    /// `count` defaults.
     pub(crate) const fn of_defaults(count: usize) -> Self {
         Self { count: count as u32, first: Vec::new() }
     }
 
     /// Sets an item at an index that has none yet.
     #[inline]
-    pub(crate) fn put(&mut self, place: u32, item: T) {
-        self.count = self.count.max(place + 1);
+    pub(crate) fn put(&mut self, index: u32, item: T) {
+        self.count = self.count.max(index + 1);
         if item != T::default() {
-            self.store(place as usize, item);
+            self.store(index as usize, item);
         }
     }
 
     #[inline(never)]
-    fn store(&mut self, place: usize, item: T) {
-        if place >= self.first.len() {
-            self.first.resize(place + 1, T::default());
+    fn store(&mut self, index: usize, item: T) {
+        if index >= self.first.len() {
+            self.first.resize(index + 1, T::default());
         }
-        self.first[place] = item;
+        self.first[index] = item;
     }
 
     pub(super) const fn count(&self) -> u32 {
@@ -98,7 +98,6 @@ pub(crate) struct TransfersPlan {
 /// Times of the job of a host, and the number of its phases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JobTimes {
-    /// Start of the job.
     pub(crate) start: Instant,
     /// The start is later than at others, by the clock of the host.
     pub(crate) begins_late: bool,
@@ -112,7 +111,6 @@ pub(crate) struct JobTimes {
     pub(crate) round_work: Span,
     /// Number of phases: rounds and the barriers between them; `None` if the job runs until other jobs end.
     pub(crate) phases: Option<u32>,
-    /// Number of the job.
     pub(crate) job: u32,
     /// Rounds that are not measured.
     pub(crate) warm_up_rounds: u32,

@@ -18,7 +18,7 @@ pub(super) struct Process {
     /// Phases before the current one, in all cycles.
     pub(super) phase: u32,
     /// Start of the current phase.
-    pub(super) begun: Instant,
+    pub(super) phase_start: Instant,
     pub(super) measured: Measured,
     /// Parts to be acknowledged and to arrive before the phase ends.
     pub(super) left: u64,

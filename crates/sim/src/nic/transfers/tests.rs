@@ -57,7 +57,7 @@ fn a_round_ends_when_all_is_acknowledged_and_all_has_arrived() {
 }
 
 #[test]
-fn what_arrives_before_its_round_counts_when_that_begins() {
+fn an_arrival_before_its_round_counts_when_the_round_starts() {
     let mut transfers = ring_rank(None);
     assert!(deliver(&mut transfers, 0, 1).is_empty());
     deliver(&mut transfers, 0, 0);

@@ -1,4 +1,5 @@
-//! Joins the reports of the two ends of each chunk into a table row.
+//! Assembler: joins the reports of the two ends of each chunk into a row of table `chunks`, counts open chunks, and
+//! collects the other records of hosts (rounds, failures, captured frames).
 
 mod operations;
 
@@ -8,7 +9,7 @@ use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
 use crate::setup::Flows;
 use engine::prefetch::prefetch_ends;
-use jobs::{Chosen, QueuePair, Stopped, Tally};
+use jobs::{QueuePair, RowSelection, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
 use spec::JobSpec;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Ending {
 }
 
 /// Position of a chunk in its job.
-pub(crate) struct Place {
+pub(crate) struct ChunkPosition {
     pub(crate) pair: QueuePair,
     pub(crate) transfer: u32,
     pub(crate) round: u32,
@@ -87,7 +88,7 @@ pub(crate) struct Assembler<'a> {
     /// Rows not yet emitted.
     pub(crate) rows: Vec<ChunkRow>,
     /// Chunks that get a row.
-    chosen: Chosen,
+    chosen: RowSelection,
     /// Statistics of all chunks, if not all have a row.
     pub(crate) tally: Option<Tally>,
     /// Queue pairs that exhausted their retries, in the order of the reports.
@@ -126,7 +127,7 @@ impl<'a> Assembler<'a> {
             order: Vec::new(),
             span,
             rows: Vec::new(),
-            chosen: Chosen::All,
+            chosen: RowSelection::All,
             tally: None,
             failed_queue_pairs: Vec::new(),
             frames: Vec::new(),
@@ -135,18 +136,18 @@ impl<'a> Assembler<'a> {
     }
 
     /// Restricts rows to the chosen chunks; `tally` still counts all.
-    pub(crate) fn choose(&mut self, chosen: Chosen, jobs: &[JobSpec]) {
-        self.tally = (!matches!(chosen, Chosen::All)).then(|| Tally::new(jobs));
+    pub(crate) fn choose(&mut self, chosen: RowSelection, jobs: &[JobSpec]) {
+        self.tally = (!matches!(chosen, RowSelection::All)).then(|| Tally::new(jobs));
         self.chosen = chosen;
     }
 
     /// Processes the records of one or two windows. Rows are ordered by (completion, chunk), regardless of
     /// the order of the records. Exception: reports of a failed queue pair must follow its failure, and are
-    /// first in its window. Full batches are passed to `hand_out`.
+    /// first in its window. Full batches are passed to `emit`.
     pub(crate) fn take(
         &mut self,
         records: &mut Vec<Record>,
-        hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let mut order = std::mem::take(&mut self.order);
         let (mut index, mut failed) = (0, Instant::ZERO);
@@ -160,7 +161,7 @@ impl<'a> Assembler<'a> {
                         self.deliveries.insert(report);
                     }
                 }
-                Record::DeliveredOtherwise(report) => {
+                Record::DeliveredFull(report) => {
                     if self.is_payload(report.chunk) {
                         self.deliveries.insert_other(**report);
                     }
@@ -169,12 +170,10 @@ impl<'a> Assembler<'a> {
                     order.push(order_key(report.key().0, Some(report.completed), failed, index as u32));
                 }
                 Record::Sent(report) => self.note_control(&report.report()),
-                Record::SentOtherwise(report)
-                    if self.is_payload(report.chunk) || report.completed().is_none() =>
-                {
+                Record::SentFull(report) if self.is_payload(report.chunk) || report.completed().is_none() => {
                     order.push(order_key(report.chunk, report.completed(), failed, index as u32));
                 }
-                Record::SentOtherwise(report) => self.note_control(report),
+                Record::SentFull(report) => self.note_control(report),
                 Record::QueuePairFailed { queue_pair, at } => {
                     failed = Instant(at.0 - at.0 % self.span.0);
                     self.failed_queue_pairs.push((*at, *queue_pair));
@@ -183,7 +182,7 @@ impl<'a> Assembler<'a> {
             }
             index += 1;
         }
-        let outcome = self.finish_in_order(records, &mut order, hand_out);
+        let outcome = self.finish_in_order(records, &mut order, emit);
         records.clear();
         order.clear();
         self.order = order;
@@ -205,17 +204,19 @@ impl<'a> Assembler<'a> {
                 job.end_client();
                 self.open -= u64::from(!job.is_background());
             }
-            Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
-            Record::RoundEnded { job, round, took } => self.jobs[*job as usize].note_round(*round, *took),
+            Record::RoundStarted { job, round, at } => self.jobs[*job as usize].start_round(*round, *at),
+            Record::RoundEnded { job, round, duration } => {
+                self.jobs[*job as usize].note_round(*round, *duration);
+            }
             Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,
             Record::TcpFrame(frame) => self.tcp_frames.push(**frame),
             Record::Delivered(_)
-            | Record::DeliveredOtherwise(_)
+            | Record::DeliveredFull(_)
             | Record::Sent(_)
-            | Record::SentOtherwise(_)
+            | Record::SentFull(_)
             | Record::QueuePairFailed { .. }
-            | Record::MessageBegun(_) => {}
+            | Record::MessageStarted(_) => {}
         }
     }
 
@@ -224,15 +225,15 @@ impl<'a> Assembler<'a> {
         &mut self,
         records: &[Record],
         order: &mut [u128],
-        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         order.sort_unstable();
         let index_of = |key: &u128| *key as u32 as usize;
-        for (place, key) in order.iter().enumerate() {
-            if let Some(next) = order.get(place + 2 * AHEAD) {
+        for (index, key) in order.iter().enumerate() {
+            if let Some(next) = order.get(index + 2 * AHEAD) {
                 prefetch_ends(records, index_of(next));
             }
-            if let Some(next) = order.get(place + AHEAD)
+            if let Some(next) = order.get(index + AHEAD)
                 && let Some(Record::Sent(next)) = records.get(index_of(next))
             {
                 self.deliveries.prefetch(next.key());
@@ -243,12 +244,12 @@ impl<'a> Assembler<'a> {
                     Some(received) => self.finish_plain(sent, &received),
                     None => self.finish_other(&sent.report()),
                 },
-                Some(Record::SentOtherwise(sent)) if self.is_payload(sent.chunk) => self.finish_other(sent),
-                Some(Record::SentOtherwise(sent)) => self.note_control(sent),
+                Some(Record::SentFull(sent)) if self.is_payload(sent.chunk) => self.finish_other(sent),
+                Some(Record::SentFull(sent)) => self.note_control(sent),
                 _ => {}
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
-                hand_out(self.take_rows())?;
+                emit(self.take_rows())?;
             }
         }
         Ok(())
@@ -316,19 +317,19 @@ impl<'a> Assembler<'a> {
     /// A chunk of a schedule has ended.
     #[inline(always)]
     fn finish(&mut self, sent: &SendReport, received: &ReceiveReport) {
-        let place = self.place_in_schedule(sent.chunk, sent.round);
-        let job = &mut self.jobs[place.pair.job as usize];
+        let position = self.position_in_schedule(sent.chunk, sent.round);
+        let job = &mut self.jobs[position.pair.job as usize];
         self.open -= u64::from(!job.is_background());
         self.rounds_ended.count(sent.chunk);
         match sent.completed() {
-            Some(at) => job.complete_chunk(place.round, sent.posted, at),
+            Some(at) => job.complete_chunk(position.round, sent.posted, at),
             None => {
-                job.fail_chunk(place.round, Failure { chunk: sent.chunk, loss: None });
+                job.fail_chunk(position.round, Failure { chunk: sent.chunk, loss: None });
                 self.failed.push((*sent, *received));
                 return;
             }
         }
-        self.push_row_at(&place, (sent.chunk, sent.round), Some(sent), received);
+        self.push_row_at(&position, (sent.chunk, sent.round), Some(sent), received);
     }
 
     pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
@@ -341,13 +342,14 @@ impl<'a> Assembler<'a> {
 
     /// Makes rows of the chunks that never ended, of every round that started. `sent`, `received` and
     /// `served` are the reports of their hosts. An aborted job has rows only for posted chunks. Full batches
-    /// are passed to `hand_out`; the last rows remain in `rows`.
+    /// are passed to `emit`; the last rows remain in `rows`.
     pub(crate) fn finish_rest(
         &mut self,
-        (sent, served): (impl Iterator<Item = SendReport>, impl Iterator<Item = SendReport>),
+        sent: impl Iterator<Item = SendReport>,
+        served: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
         ending: Ending,
-        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
@@ -375,12 +377,12 @@ impl<'a> Assembler<'a> {
                 posted += 1;
                 self.finish_open(round, *report, ending);
             }
-            let begun = self.job_of(chunk).rounds_begun();
-            for round in posted..flows.passes(chunk, begun) {
+            let started = self.job_of(chunk).rounds_started();
+            for round in posted..flows.passes(chunk, started) {
                 self.push_row(chunk, round, None, &ReceiveReport::new(chunk, round));
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
-                hand_out(self.take_rows())?;
+                emit(self.take_rows())?;
             }
         }
         Ok(())
@@ -414,18 +416,24 @@ impl<'a> Assembler<'a> {
         sent: Option<&SendReport>,
         received: &ReceiveReport,
     ) {
-        let place = self.place(chunk, round);
-        self.push_row_at(&place, (chunk, round), sent, received);
+        let position = self.position(chunk, round);
+        self.push_row_at(&position, (chunk, round), sent, received);
     }
 
     #[inline(always)]
-    fn push_row_at(&mut self, place: &Place, key: Key, sent: Option<&SendReport>, received: &ReceiveReport) {
+    fn push_row_at(
+        &mut self,
+        position: &ChunkPosition,
+        key: Key,
+        sent: Option<&SendReport>,
+        received: &ReceiveReport,
+    ) {
         if let Some(sent) = sent
             && !self.is_operation(key.0)
         {
-            invariants::check_chunk(place, sent, received, self.byte_ps[place.pair.src_host.index()]);
+            invariants::check_chunk(position, sent, received, self.byte_ps[position.pair.src_host.index()]);
         }
-        let mut row = row(place, sent, received);
+        let mut row = row(position, sent, received);
         self.jobs[row.job as usize].rows += 1;
         if !self.announced.is_empty()
             && let Some(announced) = self.announced.remove(&key)
@@ -461,17 +469,17 @@ impl<'a> Assembler<'a> {
     }
 
     /// Position of a chunk in its job.
-    fn place(&self, chunk: u32, round: u32) -> Place {
+    fn position(&self, chunk: u32, round: u32) -> ChunkPosition {
         if self.is_operation(chunk) {
-            return self.operation_place(chunk, round);
+            return self.operation_position(chunk, round);
         }
-        self.place_in_schedule(chunk, round)
+        self.position_in_schedule(chunk, round)
     }
 
     #[inline(always)]
-    fn place_in_schedule(&self, chunk: u32, round: u32) -> Place {
-        let (info, transfer, pair) = self.flows.place(chunk);
-        Place {
+    fn position_in_schedule(&self, chunk: u32, round: u32) -> ChunkPosition {
+        let (info, transfer, pair) = self.flows.chunk_with_pair(chunk);
+        ChunkPosition {
             pair,
             transfer: info.transfer.0,
             round: self.flows.round(chunk, round),
@@ -484,30 +492,30 @@ impl<'a> Assembler<'a> {
 }
 
 #[inline(always)]
-fn row(place: &Place, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
-    let pair = place.pair;
+fn row(position: &ChunkPosition, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+    let pair = position.pair;
     let latency = received.latency_range();
     let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
     ChunkRow {
         job: pair.job,
-        transfer: place.transfer,
+        transfer: position.transfer,
         part: pair.part,
-        round: place.round,
+        round: position.round,
         qp: pair.number,
         udp_source_port: pair.udp_source_port(),
         src_rank: pair.src.0,
         dst_rank: pair.dst.0,
         src_host: pair.src_host.0,
         dst_host: pair.dst_host.0,
-        step: place.step,
+        step: position.step,
         channel: pair.channel,
-        block: place.block,
+        block: position.block,
         status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
-        payload_bytes: place.bytes,
+        payload_bytes: position.bytes,
         start_ps: sent.map(|report| report.posted.0),
         delivered_ps: received.delivered().map(|at| at.0),
         completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
-        unloaded_ps: place.unloaded.map(|span| span.0),
+        unloaded_ps: position.unloaded.map(|span| span.0),
         tx_frames: count(|report| report.frames),
         tx_bytes: sent.map_or(0, |report| report.bytes),
         rx_frames: u64::from(received.frames),

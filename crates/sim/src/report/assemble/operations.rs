@@ -4,7 +4,7 @@
 //! round field is its number on the connection times 2, plus 1 for a read. Its data is counted at the sender
 //! and the receiver of the data; its times are those of the client.
 
-use super::{Assembler, Place};
+use super::{Assembler, ChunkPosition};
 use crate::record::{Key, ReceiveReport, SendReport};
 use crate::report::progress::Failure;
 use record::ChunkStatus;
@@ -48,11 +48,11 @@ impl Assembler<'_> {
 
     /// Position of an operation: its number on the connection as the transfer; step 1 for a read, 0 for a
     /// write.
-    pub(crate) fn operation_place(&self, chunk: u32, operation: u32) -> Place {
+    pub(crate) fn operation_position(&self, chunk: u32, operation: u32) -> ChunkPosition {
         let pair = self.flows.storage_pair(chunk);
         let is_read = operation & 1;
         let unloaded = self.flows.unloaded_operations.get(&pair.number);
-        Place {
+        ChunkPosition {
             pair,
             transfer: operation >> 1,
             round: 0,

@@ -12,7 +12,7 @@ use crate::record::{Frame, FrameKind, Record, Totals};
 use crate::report::assemble::Assembler;
 use crate::report::connections::open_connections;
 use crate::report::{World, build};
-use crate::setup::{BuildOptions, Direction, Fabric};
+use crate::setup::{BuildOptions, Direction, Fabric, unsupported};
 use engine::{Hooks, Node, Window};
 use jobs::{QueuePair, destination_qpn};
 use spec::{RunSpec, SpecError};
@@ -21,10 +21,10 @@ use tcp::TcpWriter;
 use units::{AttachmentId, Instant};
 use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
 use wire::ethernet::MacAddress;
+use wire::ethernet::vlan;
 use wire::frame::Network;
-use wire::infiniband::Route;
-use wire::lrh::{ServiceLevel, VirtualLane};
-use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth, vlan};
+use wire::infiniband::lrh::{Route, ServiceLevel, VirtualLane};
+use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth};
 
 const TTL: u8 = 64;
 /// Remote key of every message; refers to no memory.
@@ -52,7 +52,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
     spec::check(spec)?;
     // TCP connections are numbered after the queue pairs, whose number does not depend on the capture.
     let first_tcp = build(spec, &BuildOptions::default())?.flows.queue_pair_count();
-    let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
+    let (captured, tcp) = queue_pairs.iter().partition::<Vec<u32>, _>(|&&pair| pair < first_tcp);
     let options = BuildOptions {
         threads: 1,
         captured: captured.into_iter().collect(),
@@ -60,13 +60,9 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
         ..BuildOptions::default()
     };
     let mut world = build(spec, &options)?;
-    let known = world.flows.queue_pair_count() as usize + world.connections.len();
-    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= known) {
-        return Err(SpecError::Value {
-            field: "qps".into(),
-            found: format!("queue pair {missing}"),
-            allowed: format!("0 to {}", known - 1),
-        });
+    let pairs = world.flows.queue_pair_count() as usize + world.connections.len();
+    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= pairs) {
+        return Err(unsupported("qps", format!("queue pair {missing}"), format!("0 to {}", pairs - 1)));
     }
     let mut partitions = std::mem::take(&mut world.partitions);
     let open_tcp = open_connections(spec, &world.connections);

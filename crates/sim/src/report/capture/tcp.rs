@@ -1,4 +1,4 @@
-//! TCP frames encoded in full.
+//! Captured frames of TCP connections, encoded in full.
 //!
 //! Each connection starts at a random sequence number; timestamps are in microseconds. The receiving end
 //! sends no payload: its sequence number is constant. Its window is in units of 128 bytes, as if this scale
@@ -51,7 +51,7 @@ impl<'a> TcpWriter<'a> {
             }
             TcpFrameKind::Ack { ack, echo } => (self.ack(each, frame.sent, &ack, echo), 0, (to, from)),
         };
-        let mut bytes = self.bytes(header, payload_bytes, (from, to), each);
+        let mut bytes = self.bytes(header, payload_bytes, from, to, each);
         super::tag(&mut bytes, self.spec, self.traffic(each).priority);
         CapturedFrame {
             at: frame.sent,
@@ -82,7 +82,7 @@ impl<'a> TcpWriter<'a> {
     fn ack(&self, each: &Connection, sent: Instant, ack: &Acknowledgement, echo: Instant) -> tcp::Repr {
         let number = |offset| sequence_number(each.first_sequence, offset);
         let blocks = ack.sack.as_slice();
-        let block = |place: usize| blocks.get(place).map(|block| (number(block.start), number(block.end)));
+        let block = |index: usize| blocks.get(index).map(|block| (number(block.start), number(block.end)));
         let echoes = if ack.congestion_echo { Flags::ECE } else { Flags::default() };
         tcp::Repr {
             source_port: TCP_DESTINATION_PORT,
@@ -105,7 +105,8 @@ impl<'a> TcpWriter<'a> {
         &self,
         mut header: tcp::Repr,
         payload_bytes: usize,
-        (from, to): (AttachmentId, AttachmentId),
+        from: AttachmentId,
+        to: AttachmentId,
         each: &Connection,
     ) -> Vec<u8> {
         let traffic = self.traffic(each);

@@ -1,7 +1,7 @@
 //! Counters of each link of a scheduled fabric: the two directions of a link are in different bundles.
 
 use crate::link::Dropped;
-use crate::link::egress::{HoldLink, Transmitter};
+use crate::link::egress::{LinkRef, Transmitter};
 use crate::report::World;
 use crate::setup::{FabricNode, host_ports};
 use crate::switch::scheduled::{Bundle, Scheduled};
@@ -23,7 +23,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(transmitter: &Transmitter<impl HoldLink>, end: Instant) -> Self {
+    pub(super) fn of(transmitter: &Transmitter<impl LinkRef>, end: Instant) -> Self {
         Self {
             frames: transmitter.frames(),
             bytes: transmitter.bytes(),
@@ -36,10 +36,10 @@ impl Sent {
     }
 
     fn of_link(bundle: &Bundle, link: u32, end: Instant) -> Self {
-        let carried = bundle.carried(link);
+        let counters = bundle.sent_on(link);
         Self {
-            frames: carried.cells,
-            bytes: carried.bytes,
+            frames: counters.cells,
+            bytes: counters.bytes,
             busy: bundle.busy(link, end),
             rate: Some(bundle.link_rate()),
             ..Self::default()

@@ -14,7 +14,7 @@ const SAMPLES_MAX: usize = 128;
 
 /// One sample, of one partition or of all; sums are since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct LiveSample {
     pub(super) at: Instant,
     pub(super) counts: Counts,
     /// Deepest queue of all switch ports.
@@ -54,7 +54,7 @@ impl Counts {
     }
 }
 
-impl Seen {
+impl LiveSample {
     /// Adds the same sample of another partition.
     fn add(&mut self, other: &Self) {
         self.counts.add(other.counts);
@@ -70,30 +70,30 @@ impl Seen {
 
 /// Samples that have not been taken.
 #[derive(Debug)]
-struct Kept {
-    samples: Vec<Seen>,
+struct PendingSamples {
+    samples: Vec<LiveSample>,
     /// Samples merged into each entry, and into the last one.
     stride: u32,
     in_last: u32,
 }
 
-impl Kept {
+impl PendingSamples {
     const fn new() -> Self {
         Self { samples: Vec::new(), stride: 1, in_last: 1 }
     }
 
-    fn add(&mut self, seen: Seen) {
+    fn add(&mut self, sample: LiveSample) {
         match self.samples.last_mut() {
-            Some(last) if last.at == seen.at => last.add(&seen),
+            Some(last) if last.at == sample.at => last.add(&sample),
             Some(last) if self.in_last < self.stride => {
-                *last = last.joined(&seen);
+                *last = last.joined(&sample);
                 self.in_last += 1;
             }
-            _ => self.push(seen),
+            _ => self.push(sample),
         }
     }
 
-    fn push(&mut self, seen: Seen) {
+    fn push(&mut self, sample: LiveSample) {
         if self.samples.len() == SAMPLES_MAX {
             for pair in 0..SAMPLES_MAX / 2 {
                 self.samples[pair] = self.samples[2 * pair].joined(&self.samples[2 * pair + 1]);
@@ -101,32 +101,32 @@ impl Kept {
             self.samples.truncate(SAMPLES_MAX / 2);
             self.stride *= 2;
         }
-        self.samples.push(seen);
+        self.samples.push(sample);
         self.in_last = 1;
     }
 }
 
 /// Samples that have not been taken, shared by the partitions and the observer.
 #[derive(Clone, Debug)]
-pub(crate) struct LiveSamples(Arc<Mutex<Kept>>);
+pub(crate) struct LiveSamples(Arc<Mutex<PendingSamples>>);
 
 impl Default for LiveSamples {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Kept::new())))
+        Self(Arc::new(Mutex::new(PendingSamples::new())))
     }
 }
 
 impl LiveSamples {
     /// Adds the sample of a partition. No partition samples a later time before all have sampled this one.
-    pub(super) fn add(&self, seen: Seen) {
-        self.kept().add(seen);
+    pub(super) fn add(&self, sample: LiveSample) {
+        self.pending().add(sample);
     }
 
-    fn take(&self) -> Vec<Seen> {
-        std::mem::replace(&mut *self.kept(), Kept::new()).samples
+    fn take(&self) -> Vec<LiveSample> {
+        std::mem::replace(&mut *self.pending(), PendingSamples::new()).samples
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn pending(&self) -> MutexGuard<'_, PendingSamples> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -135,7 +135,7 @@ impl LiveSamples {
 #[derive(Debug)]
 pub(crate) struct LiveView {
     samples: LiveSamples,
-    last: Seen,
+    last: LiveSample,
     is_sampled: bool,
     has_ports: bool,
 }
@@ -145,7 +145,7 @@ impl LiveView {
     pub(crate) fn new(spec: &RunSpec, samples: LiveSamples) -> Self {
         Self {
             samples,
-            last: Seen::default(),
+            last: LiveSample::default(),
             is_sampled: spec.observe.series_points > 0,
             has_ports: spec.observe.series_points > 0 && spec.observe.series_ports > 0,
         }
@@ -154,26 +154,26 @@ impl LiveView {
     /// The samples since the previous call. If nothing is sampled, one sample with the bytes delivered until
     /// `now`, which is between two windows.
     pub(crate) fn take(&mut self, now: Instant, delivered_bytes: u64) -> Vec<Sample> {
-        let mut seen = self.samples.take();
+        let mut samples = self.samples.take();
         if !self.is_sampled {
             let counts = Counts { delivered_bytes, ..Counts::default() };
-            seen.push(Seen { at: now, counts, ..Seen::default() });
+            samples.push(LiveSample { at: now, counts, ..LiveSample::default() });
         }
-        seen.iter().filter_map(|seen| self.since_last(seen)).collect()
+        samples.iter().filter_map(|sample| self.since_last(sample)).collect()
     }
 
     /// Difference between the previous sample and this one; `None` at the start of the run.
-    fn since_last(&mut self, seen: &Seen) -> Option<Sample> {
-        let before = std::mem::replace(&mut self.last, *seen);
-        let Counts { delivered_bytes, marked_frames } = seen.counts.since(before.counts);
+    fn since_last(&mut self, sample: &LiveSample) -> Option<Sample> {
+        let before = std::mem::replace(&mut self.last, *sample);
+        let Counts { delivered_bytes, marked_frames } = sample.counts.since(before.counts);
         let ports = PortSample {
-            queue_max_bytes: seen.queue_max_bytes,
+            queue_max_bytes: sample.queue_max_bytes,
             marked_frames,
-            paused: Span(seen.paused_ps - before.paused_ps),
+            paused: Span(sample.paused_ps - before.paused_ps),
         };
-        (seen.at > before.at).then(|| Sample {
-            at: seen.at,
-            span: seen.at.since(before.at),
+        (sample.at > before.at).then(|| Sample {
+            at: sample.at,
+            span: sample.at.since(before.at),
             delivered_bytes,
             ports: self.has_ports.then_some(ports),
         })
@@ -184,20 +184,22 @@ impl LiveView {
 mod tests {
     use super::*;
 
-    fn seen(at: u64, queue_max_bytes: u64) -> Seen {
+    fn sample(at: u64, queue_max_bytes: u64) -> LiveSample {
         let counts = Counts { delivered_bytes: 10 * at, marked_frames: at };
-        Seen { at: Instant(at), counts, queue_max_bytes, paused_ps: 2 * at }
+        LiveSample { at: Instant(at), counts, queue_max_bytes, paused_ps: 2 * at }
     }
 
     fn view(samples: &LiveSamples) -> LiveView {
-        LiveView { samples: samples.clone(), last: Seen::default(), is_sampled: true, has_ports: true }
+        LiveView { samples: samples.clone(), last: LiveSample::default(), is_sampled: true, has_ports: true }
     }
 
     #[test]
-    fn partitions_add_up_to_one_sample_and_each_is_told_once() {
+    fn partitions_add_up_to_one_sample_and_each_is_returned_once() {
         let samples = LiveSamples::default();
         let mut view = view(&samples);
-        [seen(0, 0), seen(0, 0), seen(5, 7), seen(5, 3)].into_iter().for_each(|seen| samples.add(seen));
+        [sample(0, 0), sample(0, 0), sample(5, 7), sample(5, 3)]
+            .into_iter()
+            .for_each(|sample| samples.add(sample));
         let ports = PortSample { queue_max_bytes: 7, marked_frames: 10, paused: Span(20) };
         let expected = Sample { at: Instant(5), span: Span(5), delivered_bytes: 100, ports: Some(ports) };
         assert_eq!(view.take(Instant(6), 0), [expected]);
@@ -205,29 +207,30 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_bounded_and_keeps_its_peaks_and_sums() {
+    fn untaken_samples_are_bounded_and_keep_their_peaks_and_sums() {
         let samples = LiveSamples::default();
         let queue = |at: u64| if at == 4_321 { 99 } else { at % 50 };
         for at in 1..=10_000 {
             // Two partitions.
-            samples.add(seen(at, queue(at)));
-            samples.add(seen(at, 0));
+            samples.add(sample(at, queue(at)));
+            samples.add(sample(at, 0));
         }
-        let told = view(&samples).take(Instant(10_000), 0);
-        assert!(told.len() <= SAMPLES_MAX && told.len() >= SAMPLES_MAX / 2, "{}", told.len());
-        assert!(told.iter().rev().skip(1).all(|sample| sample.span.0 == 128), "{told:?}");
-        let ports = || told.iter().filter_map(|sample| sample.ports);
+        let taken = view(&samples).take(Instant(10_000), 0);
+        assert!(taken.len() <= SAMPLES_MAX && taken.len() >= SAMPLES_MAX / 2, "{}", taken.len());
+        assert!(taken.iter().rev().skip(1).all(|sample| sample.span.0 == 128), "{taken:?}");
+        let ports = || taken.iter().filter_map(|sample| sample.ports);
         assert_eq!(ports().map(|ports| ports.queue_max_bytes).max(), Some(99));
         assert_eq!(ports().map(|ports| ports.marked_frames).sum::<u64>(), 20_000);
-        assert_eq!(told.iter().map(|sample| sample.span.0).sum::<u64>(), 10_000);
-        assert_eq!(told.iter().map(|sample| sample.delivered_bytes).sum::<u64>(), 200_000);
+        assert_eq!(taken.iter().map(|sample| sample.span.0).sum::<u64>(), 10_000);
+        assert_eq!(taken.iter().map(|sample| sample.delivered_bytes).sum::<u64>(), 200_000);
     }
 
     #[test]
-    fn without_samples_what_was_delivered_is_told() {
+    fn without_samples_delivered_bytes_are_returned() {
         let mut view = LiveView { is_sampled: false, has_ports: false, ..view(&LiveSamples::default()) };
-        let delivered =
-            |told: Vec<Sample>| told.iter().map(|told| (told.span.0, told.delivered_bytes)).collect();
+        let delivered = |samples: Vec<Sample>| {
+            samples.iter().map(|sample| (sample.span.0, sample.delivered_bytes)).collect()
+        };
         let first: Vec<_> = delivered(view.take(Instant(10), 70));
         assert_eq!(first, [(10, 70)]);
         let nothing: Vec<_> = delivered(view.take(Instant(10), 70));

@@ -1,28 +1,26 @@
-//! Time series with a bounded number of points.
+//! Time series of ports and connections with a bounded number of points: sampling during the run, rows at its end.
 //!
 //! A sample is taken before the first window at or after each multiple of the interval; an idle network is
 //! not sampled. When a series is full, every second point is dropped and the interval doubles, so that it
 //! always covers the whole run. Cumulative values remain exact. The number of sampled ports is bounded (those
 //! with most queue pairs), and so is the number of queue pairs (every k-th).
 
-use super::live::{Counts, LiveSamples, Seen};
-use super::times::SampleTimes;
+use super::live::{Counts, LiveSample, LiveSamples};
+use super::selection::{Selected, selected};
 use super::totals::SampledTotals;
-use super::values::sample_alike;
+use super::values::sample_metric;
 use crate::packet::Priority;
 use crate::record::Totals;
-use crate::report::paths::queue_pairs_of_ports;
-use crate::setup::{Connection, Direction, Fabric, FabricNode, Flows};
+use crate::setup::{FabricNode, Layout, Location};
 use crate::switch::EgressPort;
 use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
 use jobs::Stopped;
 use record::SeriesRow;
 use spec::RunSpec;
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
-use topology::{Graph, NodeKind};
+use topology::Graph;
 use units::{Instant, NodeId};
 
 /// Most rows of one batch.
@@ -72,11 +70,52 @@ impl Metric {
     }
 }
 
+/// Sample times: multiples of an interval that doubles when the number of samples reaches its limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SampleTimes {
+    /// 0 disables sampling.
+    points_max: usize,
+    points: usize,
+    interval_ps: u64,
+    next: Instant,
+}
+
+impl Default for SampleTimes {
+    fn default() -> Self {
+        Self::new(0, 1)
+    }
+}
+
+impl SampleTimes {
+    pub(super) const fn new(points_max: usize, interval_ps: u64) -> Self {
+        let next = if points_max == 0 { Instant::NEVER } else { Instant::ZERO };
+        Self { points_max, points: 0, interval_ps, next }
+    }
+
+    /// The next sample is taken at the first opportunity from this time on.
+    #[inline]
+    pub(super) const fn due(&self) -> Instant {
+        self.next
+    }
+
+    /// A sample is taken at `at`; returns whether every second of the previous ones must be dropped.
+    pub(super) const fn take(&mut self, at: Instant) -> bool {
+        let is_full = self.points == self.points_max;
+        if is_full {
+            self.points = self.points.div_ceil(2);
+            self.interval_ps *= 2;
+        }
+        self.points += 1;
+        self.next = Instant((at.0 / self.interval_ps + 1) * self.interval_ps);
+        is_full
+    }
+}
+
 /// A sampled value of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
     /// Index of its node in the partition.
-    pub(super) place: u32,
+    pub(super) index: u32,
     /// Index of the port in the node state: among those of the chip if the switch is part of one.
     pub(super) number: u16,
     node: NodeId,
@@ -90,7 +129,7 @@ pub(crate) struct SeriesProbe {
     /// Sorted by the name of the metric.
     watched: Vec<Watched>,
     /// Range of each metric in `watched`.
-    alike: Vec<Range<usize>>,
+    metric_ranges: Vec<Range<usize>>,
     pub(super) totals: SampledTotals,
     live: LiveSamples,
     counts_marks: bool,
@@ -98,20 +137,15 @@ pub(crate) struct SeriesProbe {
     pub(super) times: Vec<Instant>,
     /// By sample: the values of all of `watched`; `None` if there is no value.
     pub(super) values: Vec<Option<u64>>,
-    pub(super) times_to_come: SampleTimes,
+    pub(super) schedule: SampleTimes,
 }
 
 impl SeriesProbe {
     /// Assigns the values to sample to the partitions of their nodes.
-    pub(crate) fn assign(
-        spec: &RunSpec,
-        fabric: &Fabric,
-        (flows, connections): (&Flows, &[Connection]),
-        homes: &[(u32, u32)],
-        partitions: usize,
-    ) -> Vec<Self> {
+    pub(crate) fn assign(spec: &RunSpec, layout: &Layout<'_>) -> Vec<Self> {
+        let Layout { fabric, locations, partitions, .. } = *layout;
         let empty = Self {
-            times_to_come: SampleTimes::new(
+            schedule: SampleTimes::new(
                 spec.observe.series_points as usize,
                 spec.observe.series_interval_ps.max(1),
             ),
@@ -120,18 +154,13 @@ impl SeriesProbe {
         };
         let mut probes = vec![empty; partitions];
         if spec.observe.series_points > 0 {
-            for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, homes, partitions)) {
+            for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, locations, partitions)) {
                 probe.totals = totals;
             }
-            let graph = &fabric.graph;
-            let places = port_metrics(spec, fabric, flows)
-                .into_iter()
-                .chain(rates(spec, graph, flows))
-                .chain(tcp_deliveries(spec, graph, connections));
-            for (node, port, metric) in places {
-                let (partition, place) = homes[node.index()];
+            for Selected { node, port, metric } in selected(spec, layout) {
+                let Location { partition, index } = locations[node.index()];
                 let number = fabric.chips.first_port(node) + port;
-                probes[partition as usize].watched.push(Watched { place, number, node, port, metric });
+                probes[partition as usize].watched.push(Watched { index, number, node, port, metric });
             }
         }
         probes.iter_mut().for_each(Self::arrange);
@@ -142,9 +171,9 @@ impl SeriesProbe {
     fn arrange(&mut self) {
         self.watched.sort_by_key(|watched| watched.metric.name());
         let mut start = 0;
-        for alike in self.watched.chunk_by(|one, next| one.metric.name() == next.metric.name()) {
-            self.alike.push(start..start + alike.len());
-            start += alike.len();
+        for group in self.watched.chunk_by(|one, next| one.metric.name() == next.metric.name()) {
+            self.metric_ranges.push(start..start + group.len());
+            start += group.len();
         }
     }
 
@@ -156,7 +185,7 @@ impl SeriesProbe {
     /// Counters of a sample that are not in any series.
     pub(super) fn counts(&self, nodes: &[FabricNode], totals: Totals) -> Counts {
         let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
-        let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
+        let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.index as usize]);
         Counts {
             delivered_bytes: totals.progress,
             marked_frames: if self.counts_marks { ports().map(marked).sum() } else { 0 },
@@ -164,20 +193,19 @@ impl SeriesProbe {
     }
 
     /// Passes the last sample to the live view.
-    pub(super) fn tell(&self, at: Instant, counts: Counts) {
+    pub(super) fn update_live(&self, at: Instant, counts: Counts) {
         let queue_max_bytes = self.totals.queues.last().copied().unwrap_or(0);
-        let mut seen = Seen { at, counts, queue_max_bytes, paused_ps: 0 };
+        let mut live = LiveSample { at, counts, queue_max_bytes, paused_ps: 0 };
         let sample = &self.values[self.values.len() - self.watched.len()..];
-        for alike in &self.alike {
-            let values = sample[alike.clone()].iter().map(|value| value.unwrap_or(0));
-            if let Metric::Paused(_) = self.watched[alike.start].metric {
-                seen.paused_ps = values.sum();
+        for range in &self.metric_ranges {
+            let values = sample[range.clone()].iter().map(|value| value.unwrap_or(0));
+            if let Metric::Paused(_) = self.watched[range.start].metric {
+                live.paused_ps = values.sum();
             }
         }
-        self.live.add(seen);
+        self.live.add(live);
     }
 
-    /// All series.
     fn series(&self) -> impl Iterator<Item = Series<'_>> {
         (0..self.watched.len()).map(|index| Series { probe: self, index })
     }
@@ -191,19 +219,19 @@ impl SeriesProbe {
 
     /// Appends the values at `now` of all of `watched`.
     fn sample_into(&self, nodes: &[FabricNode], now: Instant, values: &mut Vec<Option<u64>>) {
-        for alike in &self.alike {
-            sample_alike(&self.watched[alike.clone()], nodes, now, values);
+        for range in &self.metric_ranges {
+            sample_metric(&self.watched[range.clone()], nodes, now, values);
         }
     }
 
     /// Time of the next sample.
     pub(crate) const fn due(&self) -> Instant {
-        self.times_to_come.due()
+        self.schedule.due()
     }
 
     /// Starts a sample at `at`; drops older ones if there is no room.
     pub(super) fn begin(&mut self, at: Instant) {
-        if self.times_to_come.take(at) {
+        if self.schedule.take(at) {
             self.thin_out();
         }
         self.times.push(at);
@@ -212,14 +240,14 @@ impl SeriesProbe {
     /// Drops every second sample.
     fn thin_out(&mut self) {
         let width = self.watched.len();
-        let kept = self.times.len().div_ceil(2);
-        for sample in 1..kept {
+        let remaining = self.times.len().div_ceil(2);
+        for sample in 1..remaining {
             self.times[sample] = self.times[2 * sample];
             self.values.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
         }
-        self.times.truncate(kept);
-        self.values.truncate(kept * width);
-        self.totals.thin_out(kept);
+        self.times.truncate(remaining);
+        self.values.truncate(remaining * width);
+        self.totals.thin_out(remaining);
     }
 }
 
@@ -250,7 +278,7 @@ impl Series<'_> {
 
 /// Emits all series, ordered by metric, node and port, regardless of partitions. One batch at a time, to
 /// limit memory.
-pub(crate) fn hand_out_series<'a>(
+pub(crate) fn emit_series<'a>(
     probes: impl Iterator<Item = &'a SeriesProbe>,
     graph: &Graph,
     mut batch: impl FnMut(Vec<SeriesRow>) -> Result<(), Stopped>,
@@ -304,91 +332,6 @@ impl Watched {
     }
 }
 
-type Place = (NodeId, u16, Metric);
-
-/// The sampled ports, each as node and port: those of switches first, then hosts if there is room. If there
-/// is no room for all switch ports, half of them are links between switches and half are links to hosts.
-/// Ports with most queue pairs are preferred, then low port numbers.
-fn sampled_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<(usize, usize)> {
-    let (graph, most) = (&fabric.graph, spec.observe.series_ports as usize);
-    let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
-    let ports_of = |node: usize| (0..graph.nodes[node].ports.len()).map(move |port| (node, port));
-    let mut of_switches: Vec<_> = of_kind(NodeKind::Switch).flat_map(ports_of).collect();
-    if of_switches.len() <= most {
-        let of_hosts = of_kind(NodeKind::Host).flat_map(ports_of);
-        return of_switches.into_iter().chain(of_hosts).take(most).collect();
-    }
-    let queue_pairs = queue_pairs_of_ports(spec, fabric, flows);
-    of_switches.sort_by_key(|&(node, port)| (Reverse(queue_pairs[node][port]), port, node));
-    let joins_switches = |&(node, port): &(usize, usize)| {
-        graph.node(graph.nodes[node].ports[port].peer).kind == NodeKind::Switch
-    };
-    let (between, to_hosts): (Vec<_>, Vec<_>) = of_switches.into_iter().partition(joins_switches);
-    let half = (most / 2).max(most.saturating_sub(to_hosts.len()));
-    let chosen = between.iter().take(half).copied();
-    let rest = most - chosen.len();
-    chosen.chain(to_hosts.iter().take(rest).copied()).collect()
-}
-
-/// Metrics of each sampled port: queue, bytes sent, pauses, dynamic thresholds.
-fn port_metrics(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Place> {
-    let graph = &fabric.graph;
-    let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
-    let mut places = Vec::new();
-    for (node, port) in sampled_ports(spec, fabric, flows) {
-        let pauses = lossless.iter().map(|&priority| Metric::Paused(Priority(priority)));
-        let is_switch = graph.nodes[node].kind == NodeKind::Switch;
-        let ecn = fabric.settings.of(NodeId(node as u32)).ecn.as_ref();
-        let ecn = ecn.filter(|ecn| is_switch && ecn.dynamic.is_some());
-        let moving = ecn.map_or(&[][..], |ecn| &ecn.priorities);
-        let thresholds = moving
-            .iter()
-            .flat_map(|&priority| [Metric::EcnMin(Priority(priority)), Metric::EcnMax(Priority(priority))]);
-        let voq = (is_switch && spec.fabric.switch.scheduled.is_some()).then_some(Metric::Voq);
-        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(voq).chain(pauses).chain(thresholds);
-        places.extend(metrics.map(|metric| (NodeId(node as u32), port as u16, metric)));
-    }
-    places
-}
-
-/// The rates of every k-th queue pair, up to the configured number; empty without rate control.
-fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
-    let most = spec.observe.series_qps as usize;
-    if most == 0 || spec.transport.rate_control.is_line_rate() {
-        return Vec::new();
-    }
-    let stride = (flows.queue_pair_count() as usize).div_ceil(most).max(1);
-    let mut senders = vec![0; graph.hosts()];
-    let mut places = Vec::new();
-    for (index, pair) in flows.queue_pairs().enumerate() {
-        let sender = senders[pair.src_host.index()];
-        senders[pair.src_host.index()] += 1;
-        if index.is_multiple_of(stride) && pair.carries_payload {
-            let [src, _] = flows.attachments(&pair, Direction::Forward);
-            let port = graph.attachment(src).host_port;
-            let metric = Metric::Rate { sender, queue_pair: pair.number };
-            places.push((NodeId(pair.src_host.0), port, metric));
-        }
-    }
-    places
-}
-
-/// Deliveries of every k-th TCP connection, at most `observe.series_qps` of them, at their receiving hosts.
-fn tcp_deliveries<'a>(
-    spec: &RunSpec,
-    graph: &'a Graph,
-    connections: &'a [Connection],
-) -> impl Iterator<Item = Place> + 'a {
-    let most = spec.observe.series_qps as usize;
-    let stride = connections.len().div_ceil(most.max(1)).max(1);
-    let sampled = (0..).zip(connections).step_by(stride).take(most);
-    sampled.map(|(connection, each)| {
-        let port = graph.attachment(each.dst_attachment).host_port;
-        let metric = Metric::TcpDelivered { sink: each.sink, connection };
-        (NodeId(each.dst_host.0), port, metric)
-    })
-}
-
 impl Probe<FabricNode> for SeriesProbe {
     #[inline]
     fn observe(&mut self, window: Window, nodes: &[FabricNode], totals: Totals) {
@@ -400,7 +343,7 @@ impl Probe<FabricNode> for SeriesProbe {
         self.sample_into(nodes, window.start, &mut values);
         self.values = values;
         self.totals.sample(nodes, totals, window.start);
-        self.tell(window.start, self.counts(nodes, totals));
+        self.update_live(window.start, self.counts(nodes, totals));
     }
 
     #[inline]
@@ -412,8 +355,8 @@ impl Probe<FabricNode> for SeriesProbe {
     fn sees(&self, nodes: &[FabricNode]) -> Vec<bool> {
         let sees_all = self.totals.counts_losses || self.totals.sees_queues;
         let is_summed = |node| sees_all || matches!(node, &FabricNode::Host(_));
-        let mut seen: Vec<bool> = nodes.iter().map(is_summed).collect();
-        self.watched.iter().for_each(|watched| seen[watched.place as usize] = true);
-        seen
+        let mut visible: Vec<bool> = nodes.iter().map(is_summed).collect();
+        self.watched.iter().for_each(|watched| visible[watched.index as usize] = true);
+        visible
     }
 }

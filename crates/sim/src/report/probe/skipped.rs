@@ -1,4 +1,4 @@
-//! Samples of skipped time.
+//! Samples of time skipped by fast-forward, computed from samples of a simulated period.
 //!
 //! If the state repeats with a period, a value is that at the same phase of a simulated period, plus the
 //! increment of each later period. So the simulated period is sampled at the phase of every skipped sample,
@@ -22,12 +22,12 @@ pub(crate) struct Sample {
 impl Sample {
     /// Difference from `earlier`; `None` if the two have different sets of values.
     pub(crate) fn since(&self, earlier: &Self) -> Option<Self> {
-        let step = |(now, before): (&Option<u64>, &Option<u64>)| match (now, before) {
+        let values = self.values.iter().zip(&earlier.values).map(|values| match values {
             (Some(now), Some(before)) => Some(Some(now.wrapping_sub(*before))),
             (None, None) => Some(None),
             _ => None,
-        };
-        let values = self.values.iter().zip(&earlier.values).map(step).collect::<Option<_>>()?;
+        });
+        let values = values.collect::<Option<_>>()?;
         let sums = self.sums.iter().zip(&earlier.sums).map(|(now, before)| now - before).collect();
         let queue = self.queue_max_bytes.zip(earlier.queue_max_bytes);
         let queue_max_bytes = queue.map(|(now, before)| now.wrapping_sub(before));
@@ -54,22 +54,21 @@ const fn add(value: u64, step: u64, periods: u64) -> u64 {
 
 impl SeriesProbe {
     /// Times of the samples until `end`, if every window of length `span` has an event.
-    pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
-        let mut times = self.times_to_come;
-        let mut moments = Vec::new();
-        while times.due() <= end {
-            let at = Instant(times.due().0.next_multiple_of(span.0));
+    pub(crate) fn sample_times(&self, end: Instant, span: Span) -> Vec<Instant> {
+        let mut schedule = self.schedule;
+        let mut times = Vec::new();
+        while schedule.due() <= end {
+            let at = Instant(schedule.due().0.next_multiple_of(span.0));
             if at > end {
                 break;
             }
-            times.take(at);
-            moments.push(at);
+            schedule.take(at);
+            times.push(at);
         }
-        moments
+        times
     }
 
-    /// The sample at `now`.
-    pub(crate) fn look(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
+    pub(crate) fn sample_at(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);
         Sample {
@@ -88,6 +87,6 @@ impl SeriesProbe {
         self.totals.sums.extend(sums);
         let queue = sample.queue_max_bytes.zip(step.queue_max_bytes);
         self.totals.queues.extend(queue.map(|(bytes, step)| add(bytes, step, periods)));
-        self.tell(at, sample.counts.after(periods, step.counts));
+        self.update_live(at, sample.counts.after(periods, step.counts));
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of ports and links at the end of a run.
+//! Rows of tables `ports`, `priorities` and `links` at the end of a run, from the counters of nodes.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::link::Dropped;
@@ -97,7 +97,7 @@ impl<'a> Counters<'a> {
         let plug = self.world.fabric.graph.node(node).ports[port];
         let Sent { frames, bytes, missing, .. } = self.sent(plug.peer, usize::from(plug.peer_port));
         let mut received = Received { frames: frames - missing.frames, bytes: bytes - missing.bytes };
-        for packet in self.world.on_way_to(node, port) {
+        for packet in self.world.in_flight_to(node, port) {
             received.frames -= 1;
             received.bytes -= u64::from(packet.frame_bytes());
         }
@@ -149,7 +149,7 @@ fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]
 /// Emits table `ports` in batches, to limit memory; returns table `priorities`, with a row for each priority
 /// of a port that has any count. `egress_qps[node][port]` counts the queue pairs whose data leaves there; the
 /// run ended at `end`.
-pub(crate) fn hand_out_ports(
+pub(crate) fn emit_ports(
     world: &World,
     egress_qps: &[Vec<u32>],
     end: Instant,
@@ -163,8 +163,8 @@ pub(crate) fn hand_out_ports(
                 batch(std::mem::replace(&mut rows, Vec::with_capacity(BATCH_ROWS)))?;
             }
             let counted = counters.of(id, port);
-            rows.push(port_row(&counters, (node, port), &counted, qps, end));
-            priorities.extend(priority_rows((node, port), &counted, end));
+            rows.push(port_row(&counters, node, port, &counted, qps));
+            priorities.extend(priority_rows(node, port, &counted, end));
         }
     }
     batch(rows)?;
@@ -174,17 +174,17 @@ pub(crate) fn hand_out_ports(
 /// The row of a port of a node, with its counters in `counted`.
 fn port_row(
     counters: &Counters<'_>,
-    (node, port): (&Node, usize),
+    node: &Node,
+    port: usize,
     counted: &PortCounts<'_>,
     egress_qps: u32,
-    end: Instant,
 ) -> PortRow {
     let plug = node.ports[port];
     let PortCounts { sent, received, queue, pause, stranded, credits, link_credits, .. } = counted;
     let by_priority = || counted.by_priority.iter().flat_map(|counters| counters.iter());
     let corrupted = counters.sent(plug.peer, usize::from(plug.peer_port)).corrupted;
     let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
-    let held_ps = pause.map_or(0, |pause| pause.paused_by(end).0);
+    let paused_ps = pause.map_or(0, |pause| pause.paused_by(counters.end).0);
     PortRow {
         node: node.name.clone(),
         tier: u32::from(node.tier),
@@ -214,10 +214,10 @@ fn port_row(
         pfc_xon_tx: of_ethernet(by_priority().map(|counters| counters.resumes_sent).sum()),
         pfc_xon_rx: of_ethernet(pause.map_or(0, PauseState::resumes_received)),
         pfc_storms: of_ethernet(queue.storms),
-        paused_ps: of_ethernet(held_ps),
+        paused_ps: of_ethernet(paused_ps),
         flow_control_tx: link_credits.map(Credits::packets_sent),
         flow_control_rx: link_credits.map(Credits::packets_received),
-        credit_wait_ps: link_credits.map(|_| held_ps),
+        credit_wait_ps: link_credits.map(|_| paused_ps),
         ecn_marked: queue.marked,
         ecn_changes: queue.ecn_changes,
         egress_qps,
@@ -230,12 +230,13 @@ fn port_row(
 
 /// The rows of a port of a node in table `priorities`.
 fn priority_rows(
-    (node, port): (&Node, usize),
+    node: &Node,
+    port: usize,
     counted: &PortCounts<'_>,
     end: Instant,
 ) -> impl Iterator<Item = PriorityRow> {
     let PortCounts { pause, link_credits: credits, by_priority, .. } = *counted;
-    let pause = pause.filter(|pause| by_priority.is_some() || pause.has_held());
+    let pause = pause.filter(|pause| by_priority.is_some() || pause.was_blocked());
     let of_ethernet = move |count: u64| credits.is_none().then_some(count);
     pause.into_iter().flat_map(move |pause| {
         let by_priority = (0..8).map(Priority).zip(by_priority.unwrap_or_default());
@@ -264,12 +265,12 @@ fn has_counted(row: &PriorityRow) -> bool {
         + row.dropped_wred_frames
         + row.dropped_watchdog_frames;
     let paused = [row.pfc_tx, row.pfc_rx, row.pfc_xon_tx, row.pfc_xon_rx];
-    let held = paused.into_iter().chain([row.paused_ps, row.credit_wait_ps]);
-    dropped > 0 || held.into_iter().any(|count| count > Some(0))
+    let counts = paused.into_iter().chain([row.paused_ps, row.credit_wait_ps]);
+    dropped > 0 || counts.into_iter().any(|count| count > Some(0))
 }
 
 /// Emits table `links` in batches, both directions of each cable.
-pub(crate) fn hand_out_links(
+pub(crate) fn emit_links(
     world: &World,
     end: Instant,
     mut batch: impl FnMut(Vec<LinkRow>) -> Result<(), Stopped>,
@@ -283,7 +284,7 @@ pub(crate) fn hand_out_links(
         }
         for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
             let sent = counters.sent(from.node, usize::from(from.port));
-            invariants::check_link(&graph.node(from.node).name, from.port, (sent.busy, sent.frames), end);
+            invariants::check_link(&graph.node(from.node).name, from.port, sent.busy, sent.frames, end);
             let tier = |node: NodeId| u32::from(graph.node(node).tier);
             rows.push(LinkRow {
                 from: graph.node(from.node).name.clone(),

@@ -1,5 +1,5 @@
-//! Totals sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest queue of
-//! all ports.
+//! Totals of all nodes, sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest
+//! queue of all ports.
 //!
 //! All partitions sample at the same times, each its own nodes. So sums are added over partitions, and the
 //! deepest queue is their maximum.
@@ -8,7 +8,7 @@ use super::SeriesProbe;
 use super::values::deepest_queue;
 use crate::record::Totals;
 use crate::report::summary::frames_lost;
-use crate::setup::FabricNode;
+use crate::setup::{FabricNode, Location};
 use record::SeriesRow;
 use spec::RunSpec;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) struct SampledTotals {
 
 impl SampledTotals {
     /// The totals of each partition as configured by `spec`; losses only if there are failures.
-    pub(super) fn assign(spec: &RunSpec, homes: &[(u32, u32)], partitions: usize) -> Vec<Self> {
+    pub(super) fn assign(spec: &RunSpec, locations: &[Location], partitions: usize) -> Vec<Self> {
         let empty = Self {
             jobs: vec![Vec::new(); spec.jobs.len()],
             counts_losses: !spec.fabric.failures.is_empty(),
@@ -44,8 +44,8 @@ impl SampledTotals {
         }
         for (index, job) in spec.jobs.iter().enumerate() {
             for host in job.hosts.iter().collect::<BTreeSet<_>>() {
-                let (partition, place) = homes[*host as usize];
-                totals[partition as usize].jobs[index].push(place);
+                let location = locations[*host as usize];
+                totals[location.partition as usize].jobs[index].push(location.index);
             }
         }
         totals
@@ -67,7 +67,7 @@ impl SampledTotals {
 
     /// Appends the current sums: of each job, then losses. A single job has the total of all deliveries.
     pub(super) fn sums_into(&self, nodes: &[FabricNode], totals: Totals, sums: &mut Vec<u64>) {
-        let delivered = |&place: &u32| match &nodes[place as usize] {
+        let delivered = |&host: &u32| match &nodes[host as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };
@@ -80,16 +80,16 @@ impl SampledTotals {
         }
     }
 
-    /// Drops every second sample; `kept` remain.
-    pub(super) fn thin_out(&mut self, kept: usize) {
+    /// Drops every second sample; `remaining` remain.
+    pub(super) fn thin_out(&mut self, remaining: usize) {
         let width = self.width();
-        for sample in 1..kept {
+        for sample in 1..remaining {
             self.sums.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
         }
-        self.sums.truncate(kept * width);
+        self.sums.truncate(remaining * width);
         if self.sees_queues {
-            (1..kept).for_each(|sample| self.queues[sample] = self.queues[2 * sample]);
-            self.queues.truncate(kept);
+            (1..remaining).for_each(|sample| self.queues[sample] = self.queues[2 * sample]);
+            self.queues.truncate(remaining);
         }
     }
 

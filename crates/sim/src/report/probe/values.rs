@@ -7,16 +7,16 @@ use crate::switch::EgressPort;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use units::Instant;
 
-/// Appends the values at `now` of `alike`, which have the same metric on different ports. The loops of the
+/// Appends the values at `now` of `watched`, which have the same metric on different ports. The loops of the
 /// most frequent metrics are specialised.
-pub(super) fn sample_alike(
-    alike: &[Watched],
+pub(super) fn sample_metric(
+    watched: &[Watched],
     nodes: &[FabricNode],
     now: Instant,
     values: &mut Vec<Option<u64>>,
 ) {
-    let all = alike.iter();
-    match alike[0].metric {
+    let all = watched.iter();
+    match watched[0].metric {
         Metric::Queue => values.extend(all.map(|watched| watched.sample(Metric::Queue, nodes, now))),
         Metric::Sent => values.extend(all.map(|watched| watched.sample(Metric::Sent, nodes, now))),
         Metric::Paused(_) => values.extend(all.map(|watched| {
@@ -30,7 +30,7 @@ pub(super) fn sample_alike(
 impl Watched {
     #[inline(always)]
     fn sample(&self, metric: Metric, nodes: &[FabricNode], now: Instant) -> Option<u64> {
-        match &nodes[self.place as usize] {
+        match &nodes[self.index as usize] {
             FabricNode::Host(host) => sample_host(host, self.number, metric, now),
             FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.number)], metric, now),
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) => sample_leaf(leaf, self.number, metric, now),
@@ -51,7 +51,6 @@ pub(super) fn deepest_queue(node: &FabricNode, now: Instant) -> u64 {
     }
 }
 
-/// A value of a host.
 #[inline(always)]
 fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u64> {
     let port = &host.ports()[usize::from(port)];
@@ -98,7 +97,7 @@ fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u
         let (uplink, link) = (leaf.uplink()?, usize::from(port) - leaf.ports().len());
         return match metric {
             Metric::Queue if link == 0 => Some(uplink.backlog_bytes(now)),
-            Metric::Sent => Some(uplink.carried(link as u32).bytes),
+            Metric::Sent => Some(uplink.sent_on(link as u32).bytes),
             _ => None,
         };
     };

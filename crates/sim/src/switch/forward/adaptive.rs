@@ -10,7 +10,7 @@ use crate::packet::Packet;
 /// Least loaded next hop.
 #[derive(Debug)]
 pub(crate) struct Adaptive {
-    turn: usize,
+    next: usize,
 }
 
 impl Forward for Adaptive {
@@ -18,14 +18,14 @@ impl Forward for Adaptive {
     const NEEDS_LOADS: bool = true;
 
     fn new(plan: &ForwardPlan<'_>) -> Self {
-        Self { turn: plan.seed.stream("switch.adaptive", u64::from(plan.switch)).next_u32() as usize }
+        Self { next: plan.seed.stream("switch.adaptive", u64::from(plan.switch)).next_u32() as usize }
     }
 
     #[inline]
     fn choose(&mut self, _packet: &Packet, hops: &[u16], loads: &[u64]) -> usize {
-        self.turn = self.turn.wrapping_add(1);
-        let start = self.turn % hops.len();
+        self.next = self.next.wrapping_add(1);
+        let start = self.next % hops.len();
         let order = (start..hops.len()).chain(0..start);
-        order.min_by_key(|&place| loads[usize::from(hops[place])]).unwrap_or(start)
+        order.min_by_key(|&index| loads[usize::from(hops[index])]).unwrap_or(start)
     }
 }

@@ -10,18 +10,18 @@ use crate::packet::Packet;
 /// Static routing by destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DModK {
-    ways_below: u64,
+    paths_below: u64,
 }
 
 impl Forward for DModK {
     const CHOICE: Choice = Choice::PerFlow;
 
     fn new(plan: &ForwardPlan<'_>) -> Self {
-        Self { ways_below: plan.ways_below.max(1) }
+        Self { paths_below: plan.paths_below.max(1) }
     }
 
     #[inline]
     fn choose(&mut self, packet: &Packet, hops: &[u16], _loads: &[u64]) -> usize {
-        (packet.destination().index() as u64 / self.ways_below % hops.len() as u64) as usize
+        (packet.destination().index() as u64 / self.paths_below % hops.len() as u64) as usize
     }
 }

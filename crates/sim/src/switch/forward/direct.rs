@@ -4,7 +4,7 @@
 use super::Forward;
 use crate::link::Dropped;
 use crate::packet::Packet;
-use crate::switch::arrival_batch::{Arrivals, NOWHERE};
+use crate::switch::arrivals::{Arrivals, NOWHERE};
 use crate::switch::queue::Stored;
 use engine::prefetch::prefetch_item;
 use topology::SwitchRoutes;
@@ -13,16 +13,16 @@ use topology::SwitchRoutes;
 const ROUTES_AHEAD: usize = 4;
 
 /// Inputs of the egress port selection other than routes and load balancer, and its counters.
-pub(in crate::switch) struct Ways<'a> {
+pub(crate) struct EgressSelection<'a> {
     /// Whether to prefetch routes.
-    pub(in crate::switch) has_large_routes: bool,
+    pub(crate) has_large_routes: bool,
     /// Bytes queued at each port, if the load balancer reads them.
-    pub(in crate::switch) loads: &'a mut [u64],
+    pub(crate) loads: &'a mut [u64],
     /// Frames without a route, by ingress port.
-    pub(in crate::switch) stranded: &'a mut [Dropped],
+    pub(crate) stranded: &'a mut [Dropped],
 }
 
-impl Ways<'_> {
+impl EgressSelection<'_> {
     /// Selects the egress port of every arrival.
     #[inline]
     pub(super) fn direct<F: Forward>(
@@ -40,16 +40,16 @@ impl Ways<'_> {
 
     /// [`Self::direct`], with or without prefetching routes.
     #[inline]
-    fn direct_as<const ASKS_AHEAD: bool, F: Forward>(
+    fn direct_as<const PREFETCHES: bool, F: Forward>(
         self,
         arrivals: &mut Arrivals,
         routes: SwitchRoutes<'_>,
         forward: &mut F,
     ) {
         let Self { loads, stranded, .. } = self;
-        arrivals.direct_all(|stored, arrivals, place| {
-            if ASKS_AHEAD {
-                prefetch_routes(&routes, &arrivals[place..]);
+        arrivals.select_egress(|stored, arrivals, index| {
+            if PREFETCHES {
+                prefetch_routes(&routes, &arrivals[index..]);
             }
             let hops = routes.next_hops(stored.packet.destination());
             choose(&stored.packet, hops, forward, loads).unwrap_or_else(|| {
@@ -84,10 +84,10 @@ fn strand(stored: &Stored, stranded: &mut [Dropped]) {
     stranded[usize::from(stored.ingress)].count(&stored.packet);
 }
 
-/// Prefetches the routes of later frames; `to_come` starts at the present one.
+/// Prefetches the routes of later frames; `frames` starts at the present one.
 #[inline]
-fn prefetch_routes(routes: &SwitchRoutes<'_>, to_come: &[Stored]) {
-    let destination = |ahead: usize| to_come.get(ahead).map(|stored| stored.packet.destination());
+fn prefetch_routes(routes: &SwitchRoutes<'_>, frames: &[Stored]) {
+    let destination = |ahead: usize| frames.get(ahead).map(|stored| stored.packet.destination());
     if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| routes.first_read(to)) {
         prefetch_item(first);
     }

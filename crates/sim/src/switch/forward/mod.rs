@@ -9,9 +9,9 @@ mod pinned;
 mod spray;
 mod weighted;
 
-pub(super) use direct::Ways;
+pub(super) use direct::EgressSelection;
 
-use super::arrival_batch::Arrivals;
+use super::arrivals::Arrivals;
 use crate::packet::Packet;
 use adaptive::Adaptive;
 use d_mod_k::DModK;
@@ -43,11 +43,10 @@ impl Choice {
 /// Parameters of a load balancer.
 pub(crate) struct ForwardPlan<'a> {
     pub(crate) seed: Seed,
-    /// Number of the switch.
     pub(crate) switch: u32,
     pub(crate) name: &'a str,
     /// Number of paths from a host up to a switch of its tier, in a tree.
-    pub(crate) ways_below: u64,
+    pub(crate) paths_below: u64,
     pub(crate) spec: &'a LoadBalancing,
     /// The attachment that a queue pair of the run sends to, and its number there.
     pub(crate) destination: &'a dyn Fn(u32) -> (AttachmentId, u32),
@@ -105,10 +104,10 @@ macro_rules! balancers {
                 &mut self,
                 arrivals: &mut Arrivals,
                 routes: SwitchRoutes<'_>,
-                ways: Ways<'_>,
+                selection: EgressSelection<'_>,
             ) {
                 match self {
-                    $(Self::$name(forward) => ways.direct(arrivals, routes, forward)),+
+                    $(Self::$name(forward) => selection.direct(arrivals, routes, forward)),+
                 }
             }
         }

@@ -26,19 +26,19 @@ impl Forward for SprayRandom {
 /// Round robin over the next hops: one counter for all flows of the switch, with a random start.
 #[derive(Debug)]
 pub(crate) struct SprayRoundRobin {
-    turn: usize,
+    next: usize,
 }
 
 impl Forward for SprayRoundRobin {
     const CHOICE: Choice = Choice::PerPacket;
 
     fn new(plan: &ForwardPlan<'_>) -> Self {
-        Self { turn: plan.seed.stream("switch.spray", u64::from(plan.switch)).next_u32() as usize }
+        Self { next: plan.seed.stream("switch.spray", u64::from(plan.switch)).next_u32() as usize }
     }
 
     #[inline]
     fn choose(&mut self, _packet: &Packet, hops: &[u16], _loads: &[u64]) -> usize {
-        self.turn = self.turn.wrapping_add(1);
-        self.turn % hops.len()
+        self.next = self.next.wrapping_add(1);
+        self.next % hops.len()
     }
 }

@@ -24,14 +24,14 @@ impl Forward for Weighted {
 
     #[inline]
     fn choose(&mut self, packet: &Packet, hops: &[u16], _loads: &[u64]) -> usize {
-        let weight = |place: usize| self.weights.get(place).copied().unwrap_or(1) as usize;
+        let weight = |index: usize| self.weights.get(index).copied().unwrap_or(1) as usize;
         let total: usize = (0..hops.len()).map(weight).sum();
         let mut ticket = hash_choice(packet.entropy, self.seed, total.max(1));
-        for place in 0..hops.len() {
-            if ticket < weight(place) {
-                return place;
+        for index in 0..hops.len() {
+            if ticket < weight(index) {
+                return index;
             }
-            ticket -= weight(place);
+            ticket -= weight(index);
         }
         0
     }

@@ -4,20 +4,20 @@
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
-use crate::switch::arrival_batch::PortArrivals;
-use crate::switch::buffer::SharedBuffer;
+use crate::switch::admission::buffer::SharedBuffer;
+use crate::switch::arrivals::PortArrivals;
 use engine::Outlet;
 use units::Instant;
 
 /// Indices of arrivals of the window that were received and not sent: one bitmap per priority.
-struct Places([u64; Priority::COUNT]);
+struct Unsent([u64; Priority::COUNT]);
 
-impl Places {
+impl Unsent {
     const MAX: usize = u64::BITS as usize;
 
     #[inline]
-    const fn insert(&mut self, priority: Priority, place: usize) {
-        self.0[priority.index()] |= 1 << place;
+    const fn insert(&mut self, priority: Priority, index: usize) {
+        self.0[priority.index()] |= 1 << index;
     }
 
     /// Index of the first; one past all indices if there is none.
@@ -29,10 +29,10 @@ impl Places {
     /// Removes the first, which must exist; also returns whether others are left.
     #[inline]
     const fn pop_first(&mut self, priority: Priority) -> (usize, bool) {
-        let places = &mut self.0[priority.index()];
-        let first = places.trailing_zeros() as usize;
-        *places &= places.wrapping_sub(1);
-        (first, *places != 0)
+        let indices = &mut self.0[priority.index()];
+        let first = indices.trailing_zeros() as usize;
+        *indices &= indices.wrapping_sub(1);
+        (first, *indices != 0)
     }
 
     #[inline]
@@ -42,10 +42,10 @@ impl Places {
 
     /// Total bytes of the waiting `arrivals`.
     fn bytes(&self, priority: Priority, arrivals: &PortArrivals<'_>) -> u64 {
-        let (mut places, mut bytes) = (self.0[priority.index()], 0);
-        while places != 0 {
-            bytes += u64::from(arrivals.frame(places.trailing_zeros() as usize).packet.frame_bytes());
-            places &= places - 1;
+        let (mut indices, mut bytes) = (self.0[priority.index()], 0);
+        while indices != 0 {
+            bytes += u64::from(arrivals.frame(indices.trailing_zeros() as usize).packet.frame_bytes());
+            indices &= indices - 1;
         }
         bytes
     }
@@ -57,10 +57,11 @@ struct Last(usize);
 
 impl Last {
     /// The frame is [`EgressPort::sending`].
-    const KNOWN: Self = Self(usize::MAX);
+    const STORED: Self = Self(usize::MAX);
 }
 
-/// Priorities of waiting frames while a port is served; stored in the port again afterwards.
+/// Priorities of waiting frames while a port is served, stored in the port again afterwards; and the frame that
+/// it sent last.
 struct Waiting {
     /// Bit `p` is set while a frame of priority `p` waits.
     occupied: u32,
@@ -68,6 +69,7 @@ struct Waiting {
     queued: u32,
     /// The buffer counts frames.
     counts_frames: bool,
+    last: Last,
 }
 
 impl Waiting {
@@ -107,32 +109,32 @@ impl EgressPort {
     /// `buffer`. Frames that leave in the window in which they arrived are not counted there: no threshold
     /// depends on them.
     #[inline]
-    pub(crate) fn serve<R>(
+    pub(crate) fn serve(
         &mut self,
         arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
-        if arrivals.len() > Places::MAX {
+        if arrivals.len() > Unsent::MAX {
             self.serve_many(arrivals, buffer, end, context);
         } else {
             self.serve_some(arrivals, buffer, end, context);
         }
     }
 
-    /// [`Self::serve`] for more arrivals than [`Places`] can hold, in batches.
+    /// [`Self::serve`] for more arrivals than [`Unsent`] can hold, in batches.
     #[cold]
-    fn serve_many<R>(
+    fn serve_many(
         &mut self,
         mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
-        while arrivals.len() > Places::MAX {
-            let next = arrivals.at(Places::MAX);
-            self.serve_some(arrivals.take_first(Places::MAX), buffer, next, context);
+        while arrivals.len() > Unsent::MAX {
+            let next = arrivals.at(Unsent::MAX);
+            self.serve_some(arrivals.take_first(Unsent::MAX), buffer, next, context);
             if self.occupied != 0 {
                 // The last of them may have arrived at `next`, too, and the port may have been free before.
                 self.wait_until(next);
@@ -141,37 +143,37 @@ impl EgressPort {
         self.serve_some(arrivals, buffer, end, context);
     }
 
-    /// [`Self::serve`] for at most as many arrivals as [`Places`] can hold. They pass from their slots to the
+    /// [`Self::serve`] for at most as many arrivals as [`Unsent`] can hold. They pass from their slots to the
     /// link; only the remaining ones are queued.
     #[inline]
-    fn serve_some<R>(
+    fn serve_some(
         &mut self,
         arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         if self.is_plain() {
-            self.serve_as::<true, R>(arrivals, buffer, end, context);
+            self.serve_as::<true>(arrivals, buffer, end, context);
         } else {
-            self.serve_as::<false, R>(arrivals, buffer, end, context);
+            self.serve_as::<false>(arrivals, buffer, end, context);
         }
     }
 
     /// [`Self::serve_some`] for ports that are plain, or not.
     #[inline(never)]
-    fn serve_as<const IS_PLAIN: bool, R>(
+    fn serve_as<const IS_PLAIN: bool>(
         &mut self,
         mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let mut outlet = context.outlet(self.to);
         let occupied = self.occupied.into();
-        let mut waiting = Waiting { occupied, queued: occupied, counts_frames: buffer.counts_frames() };
-        let mut places = Places([0; Priority::COUNT]);
-        let mut last = Last::KNOWN;
+        let counts_frames = buffer.counts_frames();
+        let mut waiting = Waiting { occupied, queued: occupied, counts_frames, last: Last::STORED };
+        let mut unsent = Unsent([0; Priority::COUNT]);
         let bytes_before = self.queued_bytes;
         let mut next = 0;
         loop {
@@ -183,7 +185,7 @@ impl EgressPort {
                 now = now.max(arrivals.at(next));
                 if (IS_PLAIN || self.marks_above > 0) && now < end && arrivals.at(next + 1) > now {
                     self.pass::<IS_PLAIN>(arrivals.frame(next), now, &mut outlet);
-                    last = Last(next);
+                    waiting.last = Last(next);
                     next += 1;
                     continue;
                 }
@@ -193,40 +195,39 @@ impl EgressPort {
             }
             let after = arrivals.after(now);
             while arrivals.is_before(next, after) {
-                self.take_in(&mut arrivals, (&mut waiting, &mut places), (next, last));
+                self.take_in(&mut arrivals, &mut waiting, &mut unsent, next);
                 next += 1;
             }
-            let waits = (&mut waiting, &mut places, &mut last);
-            self.send_waiting::<IS_PLAIN>(&arrivals, waits, buffer, now, &mut outlet);
+            self.send_waiting::<IS_PLAIN>(&arrivals, &mut waiting, &mut unsent, buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
-            self.take_in(&mut arrivals, (&mut waiting, &mut places), (index, last));
+            self.take_in(&mut arrivals, &mut waiting, &mut unsent, index);
         }
         self.occupied = waiting.occupied as u8;
-        self.note_last(&arrivals, last);
+        self.note_last(&arrivals, waiting.last);
         if !waiting.counts_frames {
             buffer.change_shared(bytes_before, self.queued_bytes);
         }
-        self.store_all(&arrivals, &waiting, &places, buffer);
+        self.store_all(&arrivals, &waiting, &unsent, buffer);
     }
 
     /// Sends a single frame at a free port that is not marked, without queueing it.
     #[inline]
     fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
         let frame_bytes = stored.packet.frame_bytes();
-        if frame_bytes > self.depth_known {
+        if frame_bytes > self.quiet_depth {
             self.note_depth(frame_bytes.into());
         }
         self.transmitter.transmit(&stored.packet, now, outlet);
         if !IS_PLAIN {
-            self.tell_of_departure(stored.packet.priority(), frame_bytes, now);
+            self.note_departure(stored.packet.priority(), frame_bytes, now);
         }
     }
 
     /// Stores the last sent frame as the frame in transmission.
     #[inline(always)]
     fn note_last(&mut self, arrivals: &PortArrivals<'_>, last: Last) {
-        if self.traits & READS != 0 && last != Last::KNOWN {
+        if self.traits & READS != 0 && last != Last::STORED {
             let Stored { packet, ingress } = arrivals.frame(last.0);
             self.sending = Sending::new(packet, *ingress);
         }
@@ -237,17 +238,18 @@ impl EgressPort {
     fn take_in(
         &mut self,
         arrivals: &mut PortArrivals<'_>,
-        (waiting, places): (&mut Waiting, &mut Places),
-        (index, last): (usize, Last),
+        waiting: &mut Waiting,
+        unsent: &mut Unsent,
+        index: usize,
     ) {
         let packet = &arrivals.frame(index).packet;
         let (priority, before) = (packet.priority(), self.queued_bytes);
         self.queued_bytes += u64::from(packet.frame_bytes());
-        if self.queued_bytes > self.depth_known.into() {
-            self.note_deep_among(arrivals.again(), (places, last), index, before);
+        if self.queued_bytes > self.quiet_depth.into() {
+            self.note_deep_among(arrivals.again(), unsent, waiting.last, index, before);
         }
         waiting.occupied |= 1 << priority.0;
-        places.insert(priority, index);
+        unsent.insert(priority, index);
     }
 
     /// [`Self::note_deep`] of the arrival at `index`.
@@ -255,7 +257,8 @@ impl EgressPort {
     fn note_deep_among(
         &mut self,
         mut arrivals: PortArrivals<'_>,
-        (places, last): (&Places, Last),
+        unsent: &Unsent,
+        last: Last,
         index: usize,
         before: u64,
     ) {
@@ -263,7 +266,7 @@ impl EgressPort {
         let mut stored = *arrivals.frame(index);
         let priority = stored.packet.priority();
         self.note_deep(&mut stored, before, |port| {
-            port.queue_bytes(priority) + places.bytes(priority, &arrivals)
+            port.queue_bytes(priority) + unsent.bytes(priority, &arrivals)
         });
         *arrivals.frame_mut(index) = stored;
     }
@@ -273,7 +276,8 @@ impl EgressPort {
     fn send_waiting<const IS_PLAIN: bool>(
         &mut self,
         arrivals: &PortArrivals<'_>,
-        (waiting, places, last): (&mut Waiting, &mut Places, &mut Last),
+        waiting: &mut Waiting,
+        unsent: &mut Unsent,
         buffer: &mut SharedBuffer,
         now: Instant,
         outlet: &mut Outlet<'_, Packet>,
@@ -281,7 +285,7 @@ impl EgressPort {
         let priority = if IS_PLAIN {
             waiting.highest()
         } else {
-            self.pick_scheduled(waiting.occupied as u8, arrivals, places)
+            self.pick_scheduled(waiting.occupied as u8, arrivals, unsent)
         };
         let (frame_bytes, is_more);
         if waiting.is_queued(priority) {
@@ -293,7 +297,7 @@ impl EgressPort {
             if self.traits & READS != 0 {
                 self.sending = Sending::new(first.packet(), first.ingress());
             }
-            *last = Last::KNOWN;
+            waiting.last = Last::STORED;
             *bytes -= u64::from(frame_bytes);
             if waiting.counts_frames {
                 buffer.release_unpaused(first.ingress(), priority, frame_bytes);
@@ -302,33 +306,33 @@ impl EgressPort {
             if frames.is_empty() {
                 frames.rewind();
                 waiting.end_queue(priority);
-                is_more = !places.is_empty(priority);
+                is_more = !unsent.is_empty(priority);
             } else {
                 is_more = true;
             }
         } else {
-            let place;
-            (place, is_more) = places.pop_first(priority);
-            let packet = &arrivals.frame(place).packet;
+            let index;
+            (index, is_more) = unsent.pop_first(priority);
+            let packet = &arrivals.frame(index).packet;
             frame_bytes = packet.frame_bytes();
             self.transmitter.transmit(packet, now, outlet);
-            *last = Last(place);
+            waiting.last = Last(index);
         }
         self.queued_bytes -= u64::from(frame_bytes);
         if !is_more {
             waiting.end(priority);
         }
         if !IS_PLAIN {
-            self.tell_of_departure(priority, frame_bytes, now);
+            self.note_departure(priority, frame_bytes, now);
         }
     }
 
     #[cold]
-    fn pick_scheduled(&mut self, occupied: u8, arrivals: &PortArrivals<'_>, places: &Places) -> Priority {
+    fn pick_scheduled(&mut self, occupied: u8, arrivals: &PortArrivals<'_>, unsent: &Unsent) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front().map(Queued::packet);
-            queued.unwrap_or_else(|| &arrivals.frame(places.first(priority)).packet).frame_bytes()
+            queued.unwrap_or_else(|| &arrivals.frame(unsent.first(priority)).packet).frame_bytes()
         };
         self.scheduler.pick(occupied, head_bytes)
     }
@@ -339,7 +343,7 @@ impl EgressPort {
         &mut self,
         arrivals: &PortArrivals<'_>,
         waiting: &Waiting,
-        places: &Places,
+        unsent: &Unsent,
         buffer: &mut SharedBuffer,
     ) {
         let mut occupied = waiting.occupied;
@@ -347,7 +351,7 @@ impl EgressPort {
             let priority = Priority(occupied.trailing_zeros() as u8 & (Priority::COUNT as u8 - 1));
             occupied &= occupied - 1;
             let Queue { frames, bytes } = &mut self.queues[priority.index()];
-            let mut left = places.0[priority.index()];
+            let mut left = unsent.0[priority.index()];
             while left != 0 {
                 let stored = arrivals.frame(left.trailing_zeros() as usize);
                 left &= left - 1;

@@ -1,12 +1,12 @@
-//! Arrivals at a node in a window, in order of time.
+//! Arrivals of a window at a scheduled switch, sorted by time.
 
 use crate::packet::Packet;
 use crate::switch::WINDOW_MAX;
 use engine::{Inbox, Message, Window};
 
 /// Bits of a sort key for the index of the arrival.
-const PLACE_BITS: u32 = 32;
-const _: () = assert!(WINDOW_MAX.0 < 1 << (u64::BITS - PLACE_BITS), "a turn holds the times of a window");
+const INDEX_BITS: u32 = 32;
+const _: () = assert!(WINDOW_MAX.0 < 1 << (u64::BITS - INDEX_BITS), "a key contains the times of a window");
 
 /// A packet that arrives at a node.
 #[derive(Clone, Copy, Debug)]
@@ -22,33 +22,33 @@ pub(crate) struct Arrivals {
     /// By (inbox, sequence).
     arrivals: Vec<Arrival>,
     /// Sort keys: picoseconds since the window began, above the index in `arrivals`.
-    turns: Vec<u64>,
+    keys: Vec<u64>,
 }
 
 impl Arrivals {
     /// Removes all packets from `inboxes` that arrive before the end of `window`.
     pub(super) fn take(&mut self, window: Window, inboxes: &mut [Inbox<Packet>]) {
         self.arrivals.clear();
-        self.turns.clear();
+        self.keys.clear();
         for (inbox, messages) in (0..).zip(inboxes) {
             while let Some(packet) = messages.take_before(window.end) {
-                let place = self.arrivals.len() as u64;
-                self.turns.push(packet.at().since(window.start).0 << PLACE_BITS | place);
+                let index = self.arrivals.len() as u64;
+                self.keys.push(packet.at().since(window.start).0 << INDEX_BITS | index);
                 self.arrivals.push(Arrival { packet, inbox });
             }
         }
-        self.turns.sort_unstable();
+        self.keys.sort_unstable();
     }
 
     /// The arrival after `earlier` others by (time, inbox, sequence).
     #[inline]
     pub(super) fn get(&self, earlier: usize) -> Option<&Arrival> {
-        let turn = *self.turns.get(earlier)?;
-        Some(&self.arrivals[turn as u32 as usize])
+        let key = *self.keys.get(earlier)?;
+        Some(&self.arrivals[key as u32 as usize])
     }
 
     /// By (time, inbox, sequence).
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Arrival> {
-        self.turns.iter().map(|&turn| &self.arrivals[turn as u32 as usize])
+        self.keys.iter().map(|&key| &self.arrivals[key as u32 as usize])
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct BundlePlan {
 
 /// Counters of one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct SentCells {
     pub(crate) cells: u64,
     pub(crate) bytes: u64,
 }
@@ -45,14 +45,14 @@ impl CellStream {
         [&mut self.free_at, &mut self.done]
     }
 
-    /// Sends cells that arrive from `head` to `last` and take `span`, the last of them `alone` on its own
+    /// Sends cells that arrive from `head` to `last` and take `span`, the last of them `last_span` on its own
     /// link. Returns when the last is at the other end, propagation excluded; never earlier than the packet
     /// before.
     #[inline]
-    pub(crate) fn carry(&mut self, head: Instant, last: Instant, span: Span, alone: Span) -> Instant {
+    pub(crate) fn carry(&mut self, head: Instant, last: Instant, span: Span, last_span: Span) -> Instant {
         let start = head.max(self.free_at);
         self.free_at = start + span;
-        self.done = self.done.max(self.free_at).max(start.max(last) + alone);
+        self.done = self.done.max(self.free_at).max(start.max(last) + last_span);
         self.done
     }
 }
@@ -95,7 +95,6 @@ impl Bundle {
         self.rate.span_of(bytes)
     }
 
-    /// Number of links.
     #[inline]
     pub(super) const fn links(&self) -> u32 {
         self.plan.links
@@ -125,14 +124,14 @@ impl Bundle {
     /// packet is complete at the other end, propagation excluded; never earlier than the packet before.
     #[inline]
     pub(super) fn carry(&mut self, head: Instant, last: Instant, cells: Cells) -> Instant {
-        let alone = match cells.count {
+        let last_span = match cells.count {
             0 => Span::ZERO,
             1 => self.plan.link_rate.span_of(u64::from(cells.tail_bytes)),
             _ => self.cell_span,
         };
         let span = self.rate.span_of(cells.bytes(self.plan.format));
         self.counters.add(cells);
-        self.data.carry(head.max(self.control_free), last, span, alone)
+        self.data.carry(head.max(self.control_free), last, span, last_span)
     }
 
     /// Sends a request or a grant on `link`, before cells. Returns when it is complete at the other end.
@@ -154,8 +153,8 @@ impl Bundle {
     }
 
     /// Counters of link `link`.
-    pub(crate) fn carried(&self, link: u32) -> Carried {
-        self.counters.carried(link)
+    pub(crate) fn sent_on(&self, link: u32) -> SentCells {
+        self.counters.sent_on(link)
     }
 
     /// Rate of each link, speed-up included.
@@ -166,7 +165,7 @@ impl Bundle {
     /// Time for which link `link` was occupied until `end`. A link with some more cells than the others is
     /// occupied for longer than the bundle.
     pub(crate) fn busy(&self, link: u32, end: Instant) -> Span {
-        let busy = self.plan.link_rate.span_of(self.carried(link).bytes);
+        let busy = self.plan.link_rate.span_of(self.sent_on(link).bytes);
         Span(busy.0.saturating_sub(self.data.free_at.0.saturating_sub(end.0)).min(end.0))
     }
 }
@@ -216,10 +215,10 @@ impl LinkCounters {
         self.missing[last as usize] += self.cell_bytes - u64::from(tail_bytes);
     }
 
-    fn carried(&self, link: u32) -> Carried {
+    fn sent_on(&self, link: u32) -> SentCells {
         let more: i64 = self.steps[..=link as usize].iter().sum();
         let cells = self.rounds.wrapping_add_signed(more);
-        Carried { cells, bytes: cells * self.cell_bytes - self.missing[link as usize] }
+        SentCells { cells, bytes: cells * self.cell_bytes - self.missing[link as usize] }
     }
 }
 
@@ -255,8 +254,8 @@ mod tests {
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
         ends: Vec<u64>,
-        up: Vec<Vec<Carried>>,
-        down: Vec<Vec<Carried>>,
+        up: Vec<Vec<SentCells>>,
+        down: Vec<Vec<SentCells>>,
     }
 
     /// Random streams that draw the link of a packet's first cell, one per leaf.
@@ -285,24 +284,24 @@ mod tests {
             let head = Instant(at.0 - bundle.span_of(cells.bytes(FORMAT)).0);
             ends[index] = (bundle.carry(head, at, cells) + LATENCY).0;
         }
-        let carried = |bundles: &[Bundle]| {
-            bundles.iter().map(|bundle| (0..links).map(|link| bundle.carried(link)).collect()).collect()
+        let counters = |bundles: &[Bundle]| {
+            bundles.iter().map(|bundle| (0..links).map(|link| bundle.sent_on(link)).collect()).collect()
         };
-        Outcome { ends, up: carried(&up), down: carried(&down) }
+        Outcome { ends, up: counters(&up), down: counters(&down) }
     }
 
     /// A queue of cells in front of one link.
     #[derive(Clone, Copy, Default)]
     struct Link {
         free_at: u64,
-        carried: Carried,
+        sent: SentCells,
     }
 
     impl Link {
         fn carry(&mut self, at: u64, bytes: u64) -> u64 {
             self.free_at = self.free_at.max(at) + Rate::from_gbps(400).span_of(bytes).0;
-            self.carried.cells += 1;
-            self.carried.bytes += bytes;
+            self.sent.cells += 1;
+            self.sent.bytes += bytes;
             self.free_at
         }
     }
@@ -331,10 +330,10 @@ mod tests {
             let end = down[packets[index].target][link].carry(at, bytes) + LATENCY.0;
             ends[index] = ends[index].max(end);
         }
-        let carried = |bundles: &[Vec<Link>]| {
-            bundles.iter().map(|bundle| bundle.iter().map(|link| link.carried).collect()).collect()
+        let counters = |bundles: &[Vec<Link>]| {
+            bundles.iter().map(|bundle| bundle.iter().map(|link| link.sent).collect()).collect()
         };
-        Outcome { ends, up: carried(&up), down: carried(&down) }
+        Outcome { ends, up: counters(&up), down: counters(&down) }
     }
 
     /// Packets of up to 95 % of the rate at which each leaf may send and receive, as granted credits ensure.
@@ -404,7 +403,7 @@ mod tests {
         assert_eq!(data, Instant(400 * 256 * 5));
         assert_eq!(bundle.carry_control(Instant(100), 3), Instant(100 + 16 * 20));
         assert_eq!(bundle.backlog_bytes(Instant(0)), 400 * 256 + 16);
-        assert_eq!(bundle.carried(3), Carried { cells: 101, bytes: 100 * 256 + 16 });
+        assert_eq!(bundle.sent_on(3), SentCells { cells: 101, bytes: 100 * 256 + 16 });
         assert_eq!(bundle.busy(0, Instant::NEVER), Span(100 * 256 * 20));
     }
 }

@@ -52,7 +52,7 @@ impl Control {
     }
 
     /// Destination leaf of a message, and the fabric link it uses.
-    pub(super) const fn way(message: &Packet) -> (usize, u32) {
+    pub(super) const fn route(message: &Packet) -> (usize, u32) {
         ((message.entropy >> 16) as usize, message.entropy & 0xffff)
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_what_was_put_in() {
+    fn a_message_is_decoded_as_encoded() {
         for is_grant in [false, true] {
             let control = Control {
                 is_grant,
@@ -73,7 +73,7 @@ mod tests {
             };
             let message = Control::on_link(control.message(65_000, 16), 1_023);
             assert!(message.is_link_control());
-            assert_eq!((Control::of(&message), Control::way(&message)), (control, (65_000, 1_023)));
+            assert_eq!((Control::of(&message), Control::route(&message)), (control, (65_000, 1_023)));
         }
     }
 }

@@ -7,7 +7,7 @@
 //! host stops requesting data from the fabric.
 
 use crate::packet::Priority;
-use crate::switch::schedule::Scheduler;
+use crate::switch::queue::schedule::Scheduler;
 use engine::Ring;
 use units::{Instant, Rate};
 
@@ -25,9 +25,9 @@ pub(crate) struct CreditPlan {
 
 /// Outstanding requests of the VOQs of one priority.
 #[derive(Debug, Default)]
-struct Wanted {
+struct Requests {
     /// Leaves with requests, in the order of service.
-    round: Ring<u16>,
+    active: Ring<u16>,
     /// Bytes requested by each leaf; empty until the priority is used.
     bytes: Vec<u64>,
     /// Bytes granted that have not left the port yet. Packets overdraw credits, so it may be negative for a
@@ -54,9 +54,9 @@ pub(crate) struct Granted {
 #[derive(Debug)]
 pub(super) struct Credits {
     plan: CreditPlan,
-    wanted: [Wanted; Priority::COUNT],
+    requests: [Requests; Priority::COUNT],
     /// Bit `p` is set while a VOQ of priority `p` has requests.
-    wanting: u8,
+    requesting: u8,
     /// Bit `p` is set while priority `p` may be granted more.
     open: u8,
     free_at: Instant,
@@ -67,8 +67,8 @@ impl Credits {
     pub(super) fn new(plan: CreditPlan) -> Self {
         Self {
             plan,
-            wanted: Default::default(),
-            wanting: 0,
+            requests: Default::default(),
+            requesting: 0,
             open: u8::MAX,
             free_at: Instant::ZERO,
             granted: Granted::default(),
@@ -82,20 +82,20 @@ impl Credits {
     /// When the next credit may be granted; never while none is requested or allowed.
     #[inline]
     pub(super) const fn next_grant(&self) -> Instant {
-        if self.wanting & self.open == 0 { Instant::NEVER } else { self.free_at }
+        if self.requesting & self.open == 0 { Instant::NEVER } else { self.free_at }
     }
 
     /// Adds a request of the VOQ of a leaf.
     #[inline]
     pub(super) fn request(&mut self, leaf: u16, priority: Priority, bytes: u64) {
-        let wanted = &mut self.wanted[priority.index()];
-        if wanted.bytes.is_empty() {
-            wanted.bytes.resize(self.plan.leaves, 0);
+        let requests = &mut self.requests[priority.index()];
+        if requests.bytes.is_empty() {
+            requests.bytes.resize(self.plan.leaves, 0);
         }
-        let of_leaf = &mut wanted.bytes[usize::from(leaf)];
+        let of_leaf = &mut requests.bytes[usize::from(leaf)];
         if *of_leaf == 0 {
-            wanted.round.push_back(leaf);
-            self.wanting |= priority.bit();
+            requests.active.push_back(leaf);
+            self.requesting |= priority.bit();
         }
         *of_leaf += bytes;
     }
@@ -103,12 +103,12 @@ impl Credits {
     /// Grants the next credit at `now`.
     #[inline]
     pub(super) fn grant(&mut self, now: Instant) -> Option<Grant> {
-        let eligible = self.wanting & self.open;
+        let eligible = self.requesting & self.open;
         if eligible == 0 {
             return None;
         }
-        let (wanted, credit) = (&self.wanted, u64::from(self.plan.credit_bytes));
-        let next = |priority: Priority| wanted[priority.index()].next(credit);
+        let (requests, credit) = (&self.requests, u64::from(self.plan.credit_bytes));
+        let next = |priority: Priority| requests[priority.index()].next(credit);
         let priority =
             self.plan.scheduler.pick(eligible, |priority| next(priority).map_or(0, |(_, bytes)| bytes));
         let (leaf, bytes) = next(priority)?;
@@ -121,17 +121,17 @@ impl Credits {
 
     #[inline]
     fn take(&mut self, leaf: u16, priority: Priority, bytes: u32) {
-        let wanted = &mut self.wanted[priority.index()];
-        wanted.round.pop_front();
-        let of_leaf = &mut wanted.bytes[usize::from(leaf)];
+        let requests = &mut self.requests[priority.index()];
+        requests.active.pop_front();
+        let of_leaf = &mut requests.bytes[usize::from(leaf)];
         *of_leaf -= u64::from(bytes);
         if *of_leaf > 0 {
-            wanted.round.push_back(leaf);
-        } else if wanted.round.is_empty() {
-            self.wanting &= !priority.bit();
+            requests.active.push_back(leaf);
+        } else if requests.active.is_empty() {
+            self.requesting &= !priority.bit();
         }
-        wanted.outstanding += i64::from(bytes);
-        if wanted.outstanding >= self.plan.window_bytes as i64 {
+        requests.outstanding += i64::from(bytes);
+        if requests.outstanding >= self.plan.window_bytes as i64 {
             self.open &= !priority.bit();
         }
     }
@@ -139,19 +139,19 @@ impl Credits {
     /// Records that a packet that used `bytes` of credits has left the port.
     #[inline]
     pub(super) fn depart(&mut self, priority: Priority, bytes: u64) {
-        let wanted = &mut self.wanted[priority.index()];
-        wanted.outstanding -= bytes as i64;
-        if wanted.outstanding < self.plan.window_bytes as i64 {
+        let requests = &mut self.requests[priority.index()];
+        requests.outstanding -= bytes as i64;
+        if requests.outstanding < self.plan.window_bytes as i64 {
             self.open |= priority.bit();
         }
     }
 }
 
-impl Wanted {
+impl Requests {
     /// The next leaf in the round robin, and its credit.
     #[inline]
     fn next(&self, credit_bytes: u64) -> Option<(u16, u32)> {
-        let leaf = *self.round.front()?;
+        let leaf = *self.active.front()?;
         Some((leaf, self.bytes[usize::from(leaf)].min(credit_bytes) as u32))
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_come_in_turn_at_the_rate_and_never_exceed_what_was_asked_for() {
+    fn credits_are_granted_round_robin_at_the_rate_and_never_exceed_requests() {
         let mut credits = credits(1 << 20);
         credits.request(2, PRIORITY, 9_000);
         credits.request(5, PRIORITY, 100);
@@ -213,7 +213,7 @@ mod tests {
             let until = Instant(backlog.len() as u64 * 200_000 * 20 - 80_000);
             while credits.next_grant() < until {
                 let now = credits.next_grant();
-                let grant = credits.grant(now).expect("something is wanted");
+                let grant = credits.grant(now).expect("something is requests");
                 got[usize::from(grant.leaf)] += u64::from(grant.bytes);
             }
             let (least, most) = (got.iter().min(), got.iter().max());

@@ -69,12 +69,12 @@ impl Element {
     }
 
     /// See [`engine::Node::process`].
-    pub(super) fn process<R>(
+    pub(super) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         arrivals: &mut Arrivals,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         arrivals.take(window, context.inboxes(inboxes));
         for arrival in arrivals.in_order() {
@@ -84,7 +84,7 @@ impl Element {
     }
 
     /// Sends waiting messages that are due before `end`; returns when the next one is due.
-    fn release<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
+    fn release(&mut self, end: Instant, context: &mut Context) -> Instant {
         let last = Instant(end.0 - 1);
         let outlets = self.outlets.iter_mut().flatten();
         let next = outlets.map(|outlet| {
@@ -95,17 +95,17 @@ impl Element {
     }
 
     #[inline]
-    fn pass<R>(&mut self, packet: Packet, context: &mut Context<Packet, R>) {
+    fn pass(&mut self, packet: Packet, context: &mut Context) {
         let now = packet.at();
         if packet.is_link_control() {
-            let (leaf, _) = Control::way(&packet);
+            let (leaf, _) = Control::route(&packet);
             if let Some(outlet) = &mut self.outlets[leaf] {
                 outlet.gate.release(now, context);
                 outlet.gate.offer_control(packet, outlet.control, context);
             }
             return;
         }
-        let (leaf, _) = self.directory.place(packet.destination());
+        let (leaf, _) = self.directory.location(packet.destination());
         if let Some(outlet) = &mut self.outlets[usize::from(leaf)] {
             let cells = Cells::unpack(packet.entropy);
             let span = outlet.up_rate.span_of(cells.bytes(self.format));

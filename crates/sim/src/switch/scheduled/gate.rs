@@ -19,7 +19,7 @@ pub(crate) struct GatePlan {
     /// Time from a fabric link until the other end acts.
     pub(crate) latency: Span,
     /// Messages are sent this long before the links are free.
-    pub(crate) ahead: Span,
+    pub(crate) lookahead: Span,
     /// On the first side of the fabric, which assigns cells to links: draws the link of the first cell of
     /// each packet.
     pub(crate) first_links: Option<Stream>,
@@ -60,7 +60,7 @@ impl Gate {
     /// When the next waiting message is sent; never if there is none.
     #[inline]
     pub(super) fn next_release(&self) -> Instant {
-        let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.ahead.0));
+        let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.lookahead.0));
         if !self.control.is_empty() {
             at(self.plan.bundle.control_free())
         } else if !self.data.is_empty() {
@@ -72,7 +72,7 @@ impl Gate {
 
     /// Sends the messages that are due by `now`.
     #[inline]
-    pub(super) fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    pub(super) fn release(&mut self, now: Instant, context: &mut Context) {
         while self.next_release() <= now {
             if let Some(waiting) = self.control.pop_front() {
                 self.send_control(waiting, context);
@@ -85,14 +85,14 @@ impl Gate {
     /// Accepts a packet whose first cell was available at `head`. Its hash field contains the description of
     /// its cells.
     #[inline]
-    pub(super) fn offer_data<R>(
+    pub(super) fn offer_data(
         &mut self,
         packet: Packet,
         head: Instant,
         to: Destination,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
-        let near = packet.at() + self.plan.ahead;
+        let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head, to };
         if self.data.is_empty() && self.control.is_empty() && self.plan.bundle.data_free() <= near {
             self.send_data(waiting, context);
@@ -103,13 +103,8 @@ impl Gate {
 
     /// Accepts a request or a grant.
     #[inline]
-    pub(super) fn offer_control<R>(
-        &mut self,
-        packet: Packet,
-        to: Destination,
-        context: &mut Context<Packet, R>,
-    ) {
-        let near = packet.at() + self.plan.ahead;
+    pub(super) fn offer_control(&mut self, packet: Packet, to: Destination, context: &mut Context) {
+        let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head: packet.at(), to };
         if self.control.is_empty() && self.plan.bundle.control_free() <= near {
             self.send_control(waiting, context);
@@ -119,7 +114,7 @@ impl Gate {
     }
 
     #[inline]
-    fn send_data<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+    fn send_data(&mut self, waiting: Waiting, context: &mut Context) {
         let Waiting { mut packet, head, to } = waiting;
         let mut cells = Cells::unpack(packet.entropy);
         if let Some(first_links) = &mut self.plan.first_links {
@@ -131,12 +126,12 @@ impl Gate {
     }
 
     #[inline]
-    fn send_control<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+    fn send_control(&mut self, waiting: Waiting, context: &mut Context) {
         let Waiting { mut packet, to, .. } = waiting;
         if self.plan.first_links.is_some() {
             packet = Control::on_link(packet, self.plan.bundle.take_control_link());
         }
-        let (_, link) = Control::way(&packet);
+        let (_, link) = Control::route(&packet);
         let done = self.plan.bundle.carry_control(packet.at(), link);
         context.send(to, packet.arriving(done + self.plan.latency));
     }

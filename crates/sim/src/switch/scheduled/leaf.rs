@@ -12,13 +12,13 @@ use super::gate::{Gate, GatePlan};
 use super::reassembly::Reassembly;
 use super::tasks::{Task, Tasks};
 use super::voq::{Voqs, credit_cost};
-use super::{Directory, Way};
+use super::{Directory, LeafRoute};
 use crate::link::egress::SharedLinks;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use crate::switch::Received;
-use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};
-use crate::switch::pfc::{PausePlan, PauseRequests};
+use crate::switch::admission::buffer::{Admission, BufferPlan, SharedBuffer};
+use crate::switch::admission::pfc::{PausePlan, PauseRequests};
 use crate::switch::queue::{EgressPlan, EgressPort, Stored, release};
 use engine::prefetch::prefetch_item;
 use engine::{Message, Window};
@@ -51,7 +51,7 @@ pub(crate) struct UplinkPlan {
     pub(crate) format: CellFormat,
     pub(crate) control_bytes: u32,
     /// Destinations of messages for each leaf.
-    pub(crate) ways: Vec<Way>,
+    pub(crate) routes: Vec<LeafRoute>,
 }
 
 /// The fabric links of a leaf.
@@ -60,13 +60,13 @@ struct Uplink {
     gate: Gate,
     format: CellFormat,
     control_bytes: u32,
-    ways: Vec<Way>,
+    routes: Vec<LeafRoute>,
 }
 
 impl Uplink {
     fn new(plan: UplinkPlan) -> Self {
-        let UplinkPlan { gate, format, control_bytes, ways } = plan;
-        Self { gate: Gate::new(gate), format, control_bytes, ways }
+        let UplinkPlan { gate, format, control_bytes, routes } = plan;
+        Self { gate: Gate::new(gate), format, control_bytes, routes }
     }
 }
 
@@ -97,11 +97,10 @@ impl Leaf {
         let hosts = plan.ports.len();
         let rates = plan.ports.iter().map(|(port, _)| port.wire.rate).collect();
         let mut links = SharedLinks::default();
-        let (ports, credits): (Vec<_>, Vec<_>) = plan
-            .ports
-            .into_iter()
+        let ports = plan.ports.into_iter();
+        let (ports, credits) = ports
             .map(|(port, credits)| (EgressPort::new(port, &mut links), Credits::new(credits)))
-            .unzip();
+            .unzip::<_, _, Vec<_>, Vec<_>>();
         Self {
             number: plan.number,
             voqs: Voqs::new(plan.directory.ports(), plan.credit_bytes),
@@ -143,7 +142,7 @@ impl Leaf {
 
     /// Buffer space of packets in VOQs that arrived on a port [bytes].
     pub(crate) fn voq_bytes(&self, ingress: u16) -> u64 {
-        self.buffer.held_from(ingress)
+        self.buffer.bytes_from(ingress)
     }
 
     /// Maximum of the packets in reassembly [bytes].
@@ -163,12 +162,12 @@ impl Leaf {
     }
 
     /// See [`engine::Node::process`].
-    pub(super) fn process<R>(
+    pub(super) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         arrivals: &mut Arrivals,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         arrivals.take(window, context.inboxes(inboxes));
         let is_large = context.is_large();
@@ -202,7 +201,7 @@ impl Leaf {
             if (*inbox as usize) < self.ports.len() || !is_request {
                 self.voqs.prefetch_queue(packet.destination(), packet.priority());
             } else {
-                let (_, egress) = self.directory.place(packet.destination());
+                let (_, egress) = self.directory.location(packet.destination());
                 prefetch_item(&self.credits[usize::from(egress)]);
             }
         }
@@ -233,7 +232,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn work<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    fn work(&mut self, now: Instant, context: &mut Context) {
         if self.requests.next_due() <= now {
             let port = self.requests.act(now, &mut self.ports);
             self.schedule_send(port, now);
@@ -277,7 +276,7 @@ impl Leaf {
     }
 
     /// Sends messages that wait for the fabric links.
-    fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    fn release(&mut self, now: Instant, context: &mut Context) {
         self.release_at = Instant::NEVER;
         if let Some(uplink) = &mut self.uplink {
             uplink.gate.release(now, context);
@@ -286,7 +285,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn arrive<R>(&mut self, arrival: &Arrival, context: &mut Context<Packet, R>) {
+    fn arrive(&mut self, arrival: &Arrival, context: &mut Context) {
         let Arrival { packet, inbox } = *arrival;
         let now = packet.at();
         if (inbox as usize) < self.ports.len() {
@@ -304,13 +303,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn arrive_from_host<R>(
-        &mut self,
-        packet: Packet,
-        ingress: u16,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn arrive_from_host(&mut self, packet: Packet, ingress: u16, now: Instant, context: &mut Context) {
         let received = &mut self.received[usize::from(ingress)];
         received.frames += 1;
         received.bytes += u64::from(packet.frame_bytes());
@@ -337,50 +330,44 @@ impl Leaf {
     /// Requests credits from the scheduler of an egress port, in as many messages as the number of bytes
     /// needs.
     #[inline]
-    fn request<R>(
+    fn request(
         &mut self,
         port: AttachmentId,
         priority: Priority,
         bytes: u64,
         now: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let mut left = bytes;
         while left > 0 {
             let part = left.min(u32::MAX.into()) as u32;
             left -= u64::from(part);
             let request = Control { is_grant: false, port, priority, source: self.number, bytes: part };
-            let (leaf, _) = self.directory.place(port);
+            let (leaf, _) = self.directory.location(port);
             self.send_control(request, leaf, now, context);
         }
     }
 
     /// Sends a control message to a leaf, which may be this one.
     #[inline]
-    fn send_control<R>(
-        &mut self,
-        control: Control,
-        leaf: u16,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn send_control(&mut self, control: Control, leaf: u16, now: Instant, context: &mut Context) {
         if leaf == self.number {
             self.arrive_control(control, now, context);
             return;
         }
         let Some(uplink) = &mut self.uplink else { return };
         let message = control.message(leaf, uplink.control_bytes).arriving(now);
-        uplink.gate.offer_control(message, uplink.ways[usize::from(leaf)].control, context);
+        uplink.gate.offer_control(message, uplink.routes[usize::from(leaf)].control, context);
         self.schedule_release(now);
     }
 
     #[inline]
-    fn arrive_control<R>(&mut self, control: Control, now: Instant, context: &mut Context<Packet, R>) {
+    fn arrive_control(&mut self, control: Control, now: Instant, context: &mut Context) {
         let Control { is_grant, port, priority, source, bytes } = control;
         if is_grant {
             self.send_burst(port, priority, bytes, now, context);
         } else {
-            let (_, egress) = self.directory.place(port);
+            let (_, egress) = self.directory.location(port);
             self.credits[usize::from(egress)].request(source, priority, bytes.into());
             self.schedule_grant(egress, now);
         }
@@ -388,7 +375,7 @@ impl Leaf {
 
     /// Grants a credit.
     #[inline]
-    fn grant<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+    fn grant(&mut self, port: u16, now: Instant, context: &mut Context) {
         self.grants[usize::from(port)] = Instant::NEVER;
         let grant = self.credits[usize::from(port)].grant(now);
         self.schedule_grant(port, now);
@@ -406,18 +393,18 @@ impl Leaf {
 
     /// Handles a credit: sends the packets that it allows.
     #[inline]
-    fn send_burst<R>(
+    fn send_burst(
         &mut self,
         port: AttachmentId,
         priority: Priority,
         bytes: u32,
         now: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let ask = self.voqs.grant(port, priority, bytes.into());
         let mut burst = std::mem::take(&mut self.burst);
         while let Some(stored) = self.voqs.pop(port, priority) {
-            if release(&mut self.buffer, stored.held()) {
+            if release(&mut self.buffer, stored.buffered()) {
                 self.requests.end(stored.ingress, priority, now, &mut self.ports);
                 self.schedule_send(stored.ingress, now);
             }
@@ -433,14 +420,8 @@ impl Leaf {
 
     /// Sends a burst through the fabric; within the leaf it arrives at once.
     #[inline]
-    fn cross<R>(
-        &mut self,
-        port: AttachmentId,
-        burst: &[Stored],
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
-        let (leaf, _) = self.directory.place(port);
+    fn cross(&mut self, port: AttachmentId, burst: &[Stored], now: Instant, context: &mut Context) {
+        let (leaf, _) = self.directory.location(port);
         if leaf == self.number {
             burst.iter().for_each(|stored| self.leave_fabric(stored.packet, now));
             return;
@@ -450,7 +431,7 @@ impl Leaf {
         let mut cutter = Cutter::new(uplink.format, bytes);
         for &Stored { mut packet, .. } in burst {
             packet.entropy = cutter.cut(packet.frame_bytes()).pack();
-            uplink.gate.offer_data(packet.arriving(now), now, uplink.ways[usize::from(leaf)].data, context);
+            uplink.gate.offer_data(packet.arriving(now), now, uplink.routes[usize::from(leaf)].data, context);
         }
         self.schedule_release(now);
     }
@@ -458,14 +439,14 @@ impl Leaf {
     /// Handles the completion of a packet at its egress port.
     #[inline]
     fn leave_fabric(&mut self, packet: Packet, now: Instant) {
-        let (_, port) = self.directory.place(packet.destination());
+        let (_, port) = self.directory.location(packet.destination());
         self.ports[usize::from(port)].enqueue(&mut Stored { packet: packet.arriving(now), ingress: port });
         self.schedule_send(port, now);
     }
 
     /// Sends the frame that is due at a port to its host.
     #[inline]
-    fn send<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+    fn send(&mut self, port: u16, now: Instant, context: &mut Context) {
         self.sends[usize::from(port)] = Instant::NEVER;
         let egress = &mut self.ports[usize::from(port)];
         if egress.next_send() <= now

@@ -40,7 +40,6 @@ pub(crate) use element::{Element, OutletPlan};
 pub(crate) use gate::GatePlan;
 pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 
-use crate::packet::Packet;
 use crate::record::Context;
 use engine::{Destination, Window};
 use std::ops::Range;
@@ -48,7 +47,7 @@ use units::{AttachmentId, Instant};
 
 /// Destinations of data and control messages for a leaf: the element that represents all links down to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct LeafRoute {
     pub(crate) data: Destination,
     pub(crate) control: Destination,
 }
@@ -57,29 +56,29 @@ pub(crate) struct Way {
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// Leaf and port of each attachment.
-    places: Vec<(u16, u16)>,
+    locations: Vec<(u16, u16)>,
     /// The attachment at each port of each leaf.
     attachments: Vec<Vec<AttachmentId>>,
 }
 
 impl Directory {
     /// A directory of attachments at (leaf, port).
-    pub(crate) fn new(places: Vec<(u16, u16)>, leaves: usize) -> Self {
+    pub(crate) fn new(locations: Vec<(u16, u16)>, leaves: usize) -> Self {
         let mut attachments = vec![Vec::new(); leaves];
-        for (index, &(leaf, port)) in places.iter().enumerate() {
+        for (index, &(leaf, port)) in locations.iter().enumerate() {
             let of_leaf: &mut Vec<AttachmentId> = &mut attachments[usize::from(leaf)];
             if of_leaf.len() <= usize::from(port) {
                 of_leaf.resize(usize::from(port) + 1, AttachmentId(0));
             }
             of_leaf[usize::from(port)] = AttachmentId(index as u32);
         }
-        Self { places, attachments }
+        Self { locations, attachments }
     }
 
     /// Leaf and port of an attachment.
     #[inline]
-    pub(crate) fn place(&self, port: AttachmentId) -> (u16, u16) {
-        self.places[port.index()]
+    pub(crate) fn location(&self, port: AttachmentId) -> (u16, u16) {
+        self.locations[port.index()]
     }
 
     #[inline]
@@ -88,7 +87,7 @@ impl Directory {
     }
 
     fn ports(&self) -> usize {
-        self.places.len()
+        self.locations.len()
     }
 }
 
@@ -106,12 +105,12 @@ impl Scheduled {
 
     /// See [`engine::Node::process`].
     #[inline(never)]
-    pub(crate) fn process<R>(
+    pub(crate) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         arrivals: &mut Arrivals,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         match self {
             Self::Leaf(leaf) => leaf.process(window, inboxes, arrivals, context),

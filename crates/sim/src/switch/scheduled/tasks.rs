@@ -1,4 +1,4 @@
-//! Scheduled tasks of a leaf, in order of time.
+//! Priority queue of the tasks of a leaf: transmissions to hosts, grants, releases.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_come_by_time_then_sends_then_grants_then_the_release() {
+    fn tasks_are_ordered_by_time_then_sends_then_grants_then_the_release() {
         let in_order = [
             (3, Task::Release),
             (7, Task::Send(4)),

@@ -29,13 +29,14 @@ struct Voq {
     bytes: u64,
     max_bytes: u64,
     /// Bytes received and not requested; bytes requested and not granted.
-    unasked: u64,
-    asked: u64,
+    unrequested: u64,
+    requested: u64,
     /// Credits granted and not used; negative by the excess of the last packet.
     balance: i64,
 }
 
-const EMPTY: Voq = Voq { first: NONE, last: NONE, bytes: 0, max_bytes: 0, unasked: 0, asked: 0, balance: 0 };
+const EMPTY: Voq =
+    Voq { first: NONE, last: NONE, bytes: 0, max_bytes: 0, unrequested: 0, requested: 0, balance: 0 };
 
 /// A packet in the pool.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,6 @@ impl Voqs {
         port.index() * Priority::COUNT + priority.index()
     }
 
-    /// Prefetches a queue.
     #[inline]
     pub(super) fn prefetch_queue(&self, port: AttachmentId, priority: Priority) {
         prefetch_ends(&self.queues, Self::index(port, priority));
@@ -105,30 +105,30 @@ impl Voqs {
     /// Adds a packet; returns the bytes to request, if it is time.
     #[inline]
     pub(super) fn push(&mut self, stored: Stored) -> Option<u64> {
-        let place = self.place(Waiting { stored, next: NONE });
+        let slot = self.allocate(Waiting { stored, next: NONE });
         let queue = &mut self.queues[Self::index(stored.packet.destination(), stored.packet.priority())];
         if queue.first == NONE {
-            queue.first = place;
+            queue.first = slot;
         } else {
-            self.pool[queue.last as usize].next = place;
+            self.pool[queue.last as usize].next = slot;
         }
-        queue.last = place;
+        queue.last = slot;
         queue.bytes += u64::from(stored.packet.frame_bytes());
         queue.max_bytes = queue.max_bytes.max(queue.bytes);
-        queue.unasked += credit_cost(stored.packet.frame_bytes());
+        queue.unrequested += credit_cost(stored.packet.frame_bytes());
         self.packets += 1;
-        let is_time = queue.asked < self.credit_bytes || queue.unasked >= self.credit_bytes;
-        is_time.then(|| queue.ask())
+        let is_time = queue.requested < self.credit_bytes || queue.unrequested >= self.credit_bytes;
+        is_time.then(|| queue.request())
     }
 
-    fn place(&mut self, waiting: Waiting) -> u32 {
+    fn allocate(&mut self, waiting: Waiting) -> u32 {
         if self.free == NONE {
             self.pool.push(waiting);
             return (self.pool.len() - 1) as u32;
         }
-        let place = self.free;
-        self.free = std::mem::replace(&mut self.pool[place as usize], waiting).next;
-        place
+        let slot = self.free;
+        self.free = std::mem::replace(&mut self.pool[slot as usize], waiting).next;
+        slot
     }
 
     /// Adds granted credits; returns the bytes to request, if it is time.
@@ -136,10 +136,10 @@ impl Voqs {
     pub(super) fn grant(&mut self, port: AttachmentId, priority: Priority, bytes: u64) -> Option<u64> {
         let credit_bytes = self.credit_bytes;
         let queue = &mut self.queues[Self::index(port, priority)];
-        debug_assert!(bytes <= queue.asked, "no more is granted than was asked for");
-        queue.asked -= bytes;
+        debug_assert!(bytes <= queue.requested, "no more is granted than was requested");
+        queue.requested -= bytes;
         queue.balance += bytes as i64;
-        (queue.unasked > 0 && queue.asked < credit_bytes).then(|| queue.ask())
+        (queue.unrequested > 0 && queue.requested < credit_bytes).then(|| queue.request())
     }
 
     /// Removes the next packet, if there are credits left for it.
@@ -149,22 +149,22 @@ impl Voqs {
         if queue.balance <= 0 || queue.first == NONE {
             return None;
         }
-        let place = queue.first;
-        let Waiting { stored, next } = self.pool[place as usize];
+        let slot = queue.first;
+        let Waiting { stored, next } = self.pool[slot as usize];
         prefetch_ends(&self.pool, next as usize);
         queue.first = next;
         queue.bytes -= u64::from(stored.packet.frame_bytes());
         queue.balance -= credit_cost(stored.packet.frame_bytes()) as i64;
-        self.pool[place as usize].next = std::mem::replace(&mut self.free, place);
+        self.pool[slot as usize].next = std::mem::replace(&mut self.free, slot);
         self.packets -= 1;
         Some(stored)
     }
 }
 
 impl Voq {
-    fn ask(&mut self) -> u64 {
-        let bytes = std::mem::take(&mut self.unasked);
-        self.asked += bytes;
+    fn request(&mut self) -> u64 {
+        let bytes = std::mem::take(&mut self.unrequested);
+        self.requested += bytes;
         bytes
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_asks_at_once_below_a_credit_then_by_whole_ones_and_owes_what_it_took_too_much() {
+    fn a_queue_requests_at_once_below_a_credit_then_whole_credits_and_owes_the_excess() {
         let mut voqs = Voqs::new(2, 4_096);
         let port = AttachmentId(1);
         assert_eq!(voqs.push(packet(0, 1, 980)), Some(1_000));
@@ -209,16 +209,16 @@ mod tests {
             credit in 500_u32..9_000,
         ) {
             let mut voqs = Voqs::new(3, credit);
-            let mut asked = [0_u64; 3];
+            let mut requested = [0_u64; 3];
             let mut left = vec![Vec::new(); 3];
             for (number, &(port, bytes)) in packets.iter().enumerate() {
-                asked[port as usize] += voqs.push(packet(number as u32, port, bytes)).unwrap_or(0);
+                requested[port as usize] += voqs.push(packet(number as u32, port, bytes)).unwrap_or(0);
             }
             for port in 0..3 {
-                while asked[port] > 0 {
-                    let grant = asked[port].min(credit.into());
+                while requested[port] > 0 {
+                    let grant = requested[port].min(credit.into());
                     let id = AttachmentId(port as u32);
-                    asked[port] = asked[port] - grant + voqs.grant(id, PRIORITY, grant).unwrap_or(0);
+                    requested[port] = requested[port] - grant + voqs.grant(id, PRIORITY, grant).unwrap_or(0);
                     while let Some(stored) = voqs.pop(id, PRIORITY) {
                         left[port].push(stored.packet.psn().value());
                     }

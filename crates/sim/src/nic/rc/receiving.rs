@@ -1,0 +1,308 @@
+//! Reception at a host: passes payload to the receive buffer or its responder, acknowledgements to requesters,
+//! pause frames to ports; then reports, acknowledges and completes chunks.
+
+use super::receivers::Delivery;
+use super::sender::Sender;
+use super::sending::{make_ready, window_packets};
+use super::unrecovered_chunks::Vouched;
+use crate::nic::intake::Drained;
+use crate::nic::ledger::{Sends, WorkIds};
+use crate::nic::storage::is_storage;
+use crate::nic::{Host, Timer};
+use crate::packet::{Kind, Packet};
+use crate::record::{Context, Record};
+use engine::Message;
+use record::ChunkStatus;
+use transport::{AckOutcome, Config, Loss, Position, Recovery};
+use units::{Instant, Span};
+
+impl Host {
+    /// Processes the first arrival at a port; returns the time of the next one.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, port: usize, first_inbox: u32, context: &mut Context) -> Instant {
+        let inbox = context.inbox(first_inbox + port as u32);
+        let Some(packet) = inbox.take_first() else { return Instant::NEVER };
+        let next = inbox.next_arrival();
+        self.received_frames += 1;
+        let is_usual = !self.ports[port].has_options() && self.intake.is_none();
+        let position = match packet.position() {
+            Some(position) if is_usual => Some(position),
+            None if is_usual && packet.is_ack() => {
+                self.receive_ack(packet, context);
+                None
+            }
+            _ => self.receive_first(port, packet, context),
+        };
+        if let Some(position) = position {
+            self.receive_data(&packet, position, packet.at(), context);
+        }
+        next
+    }
+
+    /// Processes an arrival at a port. Payload that bypasses the receive buffer is only added to the buffer
+    /// of its lane; its position is returned.
+    #[inline(never)]
+    fn receive_first(&mut self, port: usize, packet: Packet, context: &mut Context) -> Option<Position> {
+        if packet.is_link_control() {
+            self.receive_link_control(port, packet);
+            return None;
+        }
+        let state = &mut self.ports[port];
+        if state.has_options() {
+            state.fill_lane(&packet);
+            if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
+                state.free_lane(&packet, packet.at());
+            }
+        }
+        match packet.kind() {
+            Kind::Data(position) if self.intake.as_ref().is_none_or(|intake| intake.is_open()) => {
+                return Some(position);
+            }
+            Kind::Data(_) => self.take_in(packet),
+            Kind::Ack => self.receive_ack(packet, context),
+            Kind::Nak => self.receive_nak(&packet, context),
+            Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
+            Kind::Cnp => self.receive_cnp(&packet),
+            Kind::LinkControl => {}
+            Kind::TcpData => self.receive_tcp_data(&packet),
+            Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
+        }
+        None
+    }
+
+    /// Adds payload to the receive buffer.
+    #[cold]
+    fn take_in(&mut self, packet: Packet) {
+        let Some(intake) = &mut self.intake else { return };
+        let pause = intake.arrive(packet, packet.at());
+        self.answer_pressure(pause, packet.at());
+    }
+
+    /// The host drains a frame from the receive buffer.
+    pub(crate) fn drain(&mut self, now: Instant, context: &mut Context) {
+        let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
+        let Drained { packet, pause, notifies } = drained;
+        self.answer_pressure(pause, now);
+        if self.ports[0].credits().is_some() {
+            let port = self.receivers.port(&self.config, packet.queue_pair, now);
+            self.ports[port].free_lane(&packet, now);
+        }
+        if let Kind::Data(position) = packet.kind() {
+            self.receive_drained(&packet, position, now, context);
+        }
+        if notifies && self.receivers.notice_pressure(packet.queue_pair, now) {
+            let (port, control) = self.receivers.notification(packet.queue_pair);
+            self.ports[port].enqueue_control(control, now);
+        }
+    }
+
+    /// Sends a pause frame of the receive buffer by every port, and schedules its renewal.
+    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
+        let Some(pause) = pause else { return };
+        self.respond(pause, now);
+        if let Some(intake) = &self.intake
+            && intake.next_renewal() != Instant::NEVER
+        {
+            self.timers.push(intake.next_renewal(), Timer::RenewPause);
+        }
+    }
+
+    /// Sends a pause frame by every port after the response time.
+    fn respond(&mut self, pause: Packet, now: Instant) {
+        if let Some(delays) = &mut self.pause_delays
+            && delays.responses.push(now, pause).is_none()
+        {
+            return self.timers.push(delays.responses.last_due(), Timer::Pause);
+        }
+        self.send_pause(pause, now);
+    }
+
+    fn send_pause(&mut self, pause: Packet, now: Instant) {
+        for port in &mut self.ports {
+            port.send_pause(pause, now);
+        }
+    }
+
+    /// Processes a pause frame or a flow control packet.
+    #[cold]
+    fn receive_link_control(&mut self, port: usize, packet: Packet) {
+        if let Some(delays) = &mut self.pause_delays
+            && delays.reactions.push(packet.at(), (port, packet)).is_none()
+        {
+            return self.timers.push(delays.reactions.last_due(), Timer::Pause);
+        }
+        self.ports[port].receive_link_control(&packet);
+    }
+
+    /// Sends the pause frames that are ready, and applies received ones that take effect.
+    #[cold]
+    pub(crate) fn take_pauses(&mut self, now: Instant) {
+        while let Some((port, pause)) =
+            self.pause_delays.as_mut().and_then(|delays| delays.reactions.pop_due(now))
+        {
+            self.ports[port].receive_link_control(&pause.arriving(now));
+        }
+        while let Some(pause) = self.pause_delays.as_mut().and_then(|delays| delays.responses.pop_due(now)) {
+            self.send_pause(pause, now);
+        }
+    }
+
+    pub(crate) fn renew_pause(&mut self, now: Instant) {
+        let pause = self
+            .intake
+            .as_mut()
+            .filter(|intake| intake.next_renewal() == now)
+            .and_then(|intake| intake.request_pause(now));
+        self.answer_pressure(pause, now);
+    }
+
+    /// Payload drained from the receive buffer reaches its responder at `now`.
+    #[cold]
+    fn receive_drained(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
+        self.receive_data(packet, position, now, context);
+    }
+
+    /// Payload reaches its responder at `now`.
+    #[inline(always)]
+    fn receive_data(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
+        if is_storage(packet.queue_pair) {
+            // Passes a copy: the packet itself need not be in memory.
+            let packet = *packet;
+            return self.receive_storage(&packet, position, now, context);
+        }
+        let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
+        let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
+        self.delivered_bytes += u64::from(outcome.payload_bytes);
+        context.totals.delivered += u64::from(outcome.payload_bytes);
+        if !self.is_background {
+            // A message without payload is progress, too.
+            let progress = outcome.payload_bytes.max(outcome.chunk_delivered.into());
+            context.totals.add_progress(progress.into(), now);
+        }
+        if let Some(reply) = outcome.reply {
+            let (port, control) = self.receivers.reply(packet.queue_pair, reply);
+            self.ports[port].enqueue_control(control, now);
+        }
+        if outcome.notifies {
+            let (port, control) = self.receivers.notification(packet.queue_pair);
+            self.ports[port].enqueue_control(control, now);
+        }
+        if outcome.chunk_delivered {
+            if let Some((port, control)) = self.receivers.confirmation(packet.queue_pair, &outcome) {
+                self.ports[port].enqueue_control(control, now);
+            }
+            self.deliver_chunks(packet.queue_pair, now, context);
+        }
+    }
+
+    /// Chunks are complete: reports them and starts the transfers that wait for them.
+    pub(crate) fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context) {
+        while let Some(Delivery { report, inbound }) =
+            self.receivers.next_delivery(&self.config, &mut self.chunk_frames, receiver, now)
+        {
+            let round = report.round;
+            context.records.push(Record::delivered(&report));
+            if !self.transfers.deliver_uniform(round) {
+                let mut started = std::mem::take(&mut self.transfers.started);
+                self.transfers.deliver_part(inbound, round, &mut started);
+                self.start_transfers(started, now, context);
+            }
+            if self.receivers.are_in_order() {
+                break;
+            }
+        }
+        self.take_in_arrived(now);
+        self.start_rounds(now, context);
+    }
+
+    #[inline(never)]
+    fn receive_ack(&mut self, packet: Packet, context: &mut Context) {
+        if is_storage(packet.queue_pair) {
+            return self.acknowledge_storage(&packet, false, context);
+        }
+        self.follow_up(&packet, context, Sender::on_ack);
+    }
+
+    #[cold]
+    fn receive_nak(&mut self, packet: &Packet, context: &mut Context) {
+        if is_storage(packet.queue_pair) {
+            return self.acknowledge_storage(packet, true, context);
+        }
+        let Some(state) = self.senders.get_mut(packet.queue_pair) else { return };
+        state.count(&mut self.sends, Sends::count_nak);
+        self.follow_up(packet, context, Sender::on_nak);
+        self.notify_loss(packet.queue_pair, Loss::Nak, packet.at());
+    }
+
+    /// A congestion notification arrived.
+    #[cold]
+    fn receive_cnp(&mut self, packet: &Packet) {
+        if let Some(pacer) = self.pacers.get_mut(packet.queue_pair) {
+            pacer.on_cnp(packet.at());
+        }
+        if let Some(state) = self.senders.get_mut(packet.queue_pair) {
+            state.count(&mut self.sends, Sends::count_notification);
+        }
+    }
+
+    /// Applies an acknowledgement: reports, more packets to send, transfers that waited for it.
+    #[inline]
+    fn follow_up(
+        &mut self,
+        packet: &Packet,
+        context: &mut Context,
+        acknowledge: impl FnOnce(&mut Sender, &Config, &Sends, &Packet) -> AckOutcome,
+    ) {
+        let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
+        let (sender, now) = (packet.queue_pair, packet.at());
+        // A dropped sender that is done has nothing left to acknowledge.
+        let Some(state) = senders.get_mut(sender) else { return };
+        let outcome = acknowledge(state, config, sends, packet);
+        if data_frames.uses_acks && outcome.progressed() {
+            pacers[sender].on_ack(now, outcome.packets, packet.is_marked());
+        }
+        let is_counted = state.is_counted();
+        let completed = state.complete(outcome.completed);
+        make_ready(ports, config, sender, state, window_packets(pacers, data_frames, sender), now);
+        if config.recovery == Recovery::None {
+            return self.follow_up_unrecovered(packet, &completed, context);
+        }
+        if completed.is_empty() {
+            return;
+        }
+        for send in completed.clone() {
+            let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
+            if is_counted {
+                self.end_counted_send(send, sent, Some(now), context);
+            } else {
+                self.end_send(send, sent, now, context);
+            }
+        }
+        self.acknowledge(completed, now, context);
+    }
+
+    /// Same, without recovery: the oldest chunks of a sender were acknowledged, and some are complete. A rank
+    /// proceeds once they are known to be complete.
+    #[inline(never)]
+    fn follow_up_unrecovered(&mut self, packet: &Packet, acknowledged: &WorkIds, context: &mut Context) {
+        let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
+        for (send, report) in self.unrecovered.confirm(sender, vouched) {
+            let report = report.ended(ChunkStatus::Complete, Some(now));
+            context.records.push(Record::sent(&report));
+            self.acknowledge(send.into(), now, context);
+        }
+        let state = &self.senders[sender];
+        let mut chunks = state.ends_of(acknowledged.clone(), &self.config, &self.sends);
+        while let Some((send, chunk)) = chunks.pop() {
+            let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
+            if chunk.is_whole(vouched) {
+                self.end_counted_send(send, sent, Some(now), context);
+                self.acknowledge(send.into(), now, context);
+            } else {
+                let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
+                self.sends.forget(send);
+                self.unrecovered.add(sender, chunk, (send, report));
+            }
+        }
+    }
+}

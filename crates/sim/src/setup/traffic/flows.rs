@@ -1,0 +1,233 @@
+//! Flows: the queue pairs and transfers of all jobs of a run, mapped to host ports and paths, with their completion
+//! times on an idle fabric; checks that all ranks can reach each other.
+
+use super::unloaded::unloaded;
+use crate::setup::Fabric;
+use crate::setup::switches::check_pins;
+use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
+use paths::{Direction, PathHash};
+use spec::{JobSpec, LoadBalancing, RunSpec, SpecError, unsupported};
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use topology::{Attachment, Graph};
+use units::{AttachmentId, HostId, Rate, Span};
+use workload::{Parts, Schedule};
+
+/// The jobs of a run on its fabric.
+pub(crate) struct Flows {
+    jobs: Jobs,
+    /// By queue pair: [`Flows::receiver`]. Empty unless paths are pinned.
+    receivers: Vec<u32>,
+    is_pinned: bool,
+    graph: Arc<Graph>,
+    /// Whether every host has exactly one port, with the number of the host.
+    has_one_port_each: bool,
+    /// Completion time on an idle fabric of a chunk of each queue pair of open-loop traffic; all chunks of a
+    /// queue pair have the same size.
+    pub(crate) unloaded: HashMap<u32, Span>,
+    /// Completion times on an idle fabric of a storage operation: write, read.
+    pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
+    /// Per host: queue pairs added so far that start there and that end there, counting only the first lap of
+    /// each job.
+    senders_at: Vec<u32>,
+    receivers_at: Vec<u32>,
+    /// Hash that selects one of several paths.
+    path_hash: PathHash,
+}
+
+impl Deref for Flows {
+    type Target = Jobs;
+
+    #[inline]
+    fn deref(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
+impl Flows {
+    /// Schedules every job and assigns its transfers to queue pairs.
+    ///
+    /// # Errors
+    /// When a collective is unknown, a size does not suit it, or two ranks cannot reach each other.
+    pub(crate) fn new(spec: &RunSpec, fabric: &Fabric) -> Result<Self, SpecError> {
+        let mut flows = Self {
+            jobs: Jobs::new(spec),
+            receivers: Vec::new(),
+            is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
+            graph: Arc::clone(&fabric.graph),
+            has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
+            unloaded: HashMap::new(),
+            unloaded_operations: HashMap::new(),
+            senders_at: vec![0; fabric.graph.hosts()],
+            receivers_at: vec![0; fabric.graph.hosts()],
+            path_hash: PathHash::new(spec, &fabric.graph),
+        };
+        for (index, job) in spec.jobs.iter().enumerate() {
+            match &job.storage {
+                None => flows.add_job(spec, fabric, index as u32, job)?,
+                Some(storage) => flows.add_storage(spec, fabric, index as u32, job, storage)?,
+            }
+        }
+        Ok(flows)
+    }
+
+    /// Source and destination port of the packets of a queue pair in this direction.
+    #[inline]
+    pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
+        let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host, || pair.part);
+        match direction {
+            Direction::Forward => [src, dst],
+            Direction::Reverse => [dst, src],
+        }
+    }
+
+    /// Source and destination port of data between two hosts; `part` is the number of the queue pair among
+    /// those of its rank pair.
+    #[inline]
+    fn attachments_between(&self, src: HostId, dst: HostId, part: impl Fn() -> u32) -> [AttachmentId; 2] {
+        match self.has_one_port_each {
+            true => [AttachmentId(src.0), AttachmentId(dst.0)],
+            false => self.graph.attachments_between(src, dst, part()).into(),
+        }
+    }
+
+    /// [`Self::attachments`] of a queue pair of `job`, by its number in the run.
+    #[inline]
+    pub(crate) fn attachments_in(
+        &self,
+        job: &OneJob<'_>,
+        number: u32,
+        src: HostId,
+        dst: HostId,
+    ) -> [AttachmentId; 2] {
+        self.attachments_between(src, dst, || job.part(number))
+    }
+
+    /// Path entropy of a queue pair between two host ports: selects one of several paths.
+    #[inline]
+    pub(crate) fn entropy(&self, pair: &QueuePair, ends: [AttachmentId; 2]) -> u32 {
+        self.path_hash.of(ends, pair.udp_source_port(), pair.identity)
+    }
+
+    /// [`Self::entropy`] of a queue pair of `job`, by its number in the run.
+    #[inline]
+    pub(crate) fn entropy_in(&self, job: &OneJob<'_>, number: u32, ends: [AttachmentId; 2]) -> u32 {
+        self.path_hash.of(ends, job.udp_source_port(number), job.identity(number))
+    }
+
+    /// Index of a queue pair among those that end at the same host: the number in its frames there. Known
+    /// only if paths are pinned, which is the only use here.
+    #[inline]
+    pub(crate) fn receiver(&self, queue_pair: u32) -> Option<u32> {
+        self.receivers.get(queue_pair as usize).copied()
+    }
+
+    /// The repeating sequence of connections of a job. A single lap if paths are pinned, because then every
+    /// index is listed.
+    pub(crate) fn laps(&self, job: usize) -> Laps {
+        let laps = self.jobs.laps(job);
+        if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
+    }
+
+    /// Per host: queue pairs of the first lap that start there, and those that end there.
+    pub(crate) fn counts_at_hosts(&self) -> [&[u32]; 2] {
+        [&self.senders_at, &self.receivers_at]
+    }
+
+    fn add_job(
+        &mut self,
+        spec: &RunSpec,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+    ) -> Result<(), SpecError> {
+        let pairs = self.jobs.add_collective(spec, index, job)?;
+        self.note_connections(fabric, index)?;
+        if job.arrivals.is_some() {
+            self.note_unloaded(spec, fabric, pairs, Parts::new(job.data_bytes, self.jobs.parts.into()));
+        }
+        Ok(())
+    }
+
+    /// Adds a job with these connections; returns its queue pairs.
+    pub(crate) fn add_connections(
+        &mut self,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+        schedule: Schedule,
+        connections: RankConnections,
+    ) -> Result<Range<u32>, SpecError> {
+        let pairs = self.jobs.add(job, schedule, connections);
+        self.note_connections(fabric, index)?;
+        Ok(pairs)
+    }
+
+    /// Counts the connections of a job at both hosts, and checks that there is a path.
+    fn note_connections(&mut self, fabric: &Fabric, index: u32) -> Result<(), SpecError> {
+        let laps = self.laps(index as usize);
+        let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
+        let (parts, is_joined) = (jobs.parts, fabric.graph.is_joined_by_switches());
+        let mut is_reached = Ok(());
+        jobs.each_connection(index as usize, laps.length, |[src, dst]| {
+            if !is_joined && is_reached.is_ok() {
+                is_reached = check_path(fabric, index, src, dst);
+            }
+            senders_at[src.index()] += parts;
+            let next = &mut receivers_at[dst.index()];
+            if *is_pinned {
+                receivers.extend(*next..*next + parts);
+            }
+            *next += parts;
+        });
+        is_reached
+    }
+
+    /// Stores the completion time on an idle fabric of a chunk of each of `pairs`; messages are split into
+    /// `parts`.
+    fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, pairs: Range<u32>, parts: Parts) {
+        let mut spans = HashMap::new();
+        for pair in pairs {
+            let pair = self.queue_pair(pair);
+            let ends = self.attachments(&pair, Direction::Forward);
+            let bytes = parts.of(pair.part.into());
+            let idle = || match pair.is_local() {
+                true => copying(spec, bytes),
+                false => unloaded(spec, fabric, ends, bytes),
+            };
+            let span = *spans.entry((ends, bytes)).or_insert_with(idle);
+            self.unloaded.insert(pair.number, span);
+        }
+    }
+}
+
+/// Checks that there is a path between two hosts of a job.
+fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(), SpecError> {
+    let (from, to) = fabric.graph.attachments_between(src, dst, 0);
+    let source: &Attachment = fabric.graph.attachment(from);
+    if fabric.routes.next_hops(source.switch, to).is_empty() {
+        let found = format!("host {src} cannot reach host {dst}");
+        return Err(unsupported(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
+    }
+    Ok(())
+}
+
+/// Duration of a message between ranks of one host.
+fn copying(spec: &RunSpec, bytes: u64) -> Span {
+    let memory = spec.fabric.shared_memory;
+    Span(Rate::from_bps(memory.rate_bps).span_of(bytes).0 + memory.latency_ps)
+}
+
+/// Checks the traffic of the jobs. Makes their chunks only if the check requires them.
+///
+/// # Errors
+/// Those of [`Flows::new`], and of pins that name an item that does not exist.
+pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+    let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
+    let is_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+    if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
+        return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
+    }
+    check_jobs(spec)
+}
