@@ -114,7 +114,7 @@ def test_numbers_out_of_range_are_refused(name: str, value: int) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_notebook_shows_a_bar_and_then_the_run(tmp_path: Path) -> None:
     cells = [
-        "import fabricbench as fb\nfrom fabricbench.api import bar\nbar._PERIOD_S = 0\n"
+        "import fabricbench as fb\nfrom fabricbench.api import runs\nruns._PERIOD_S = 0\n"
         "plan = fb.load('jct-alltoall').with_(data_size=['1MB', '2MB'])\nplan",
         f"run = fb.run(plan, workspace={str(tmp_path)!r})",
         "run",

@@ -151,7 +151,7 @@ def cluster(hidden: Sequence[Path | None]) -> Iterator[Cluster]:
 
 def _carries_out(process: Path) -> bool:
     with suppress(OSError):
-        return (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
+        return (process / "cmdline").read_bytes().startswith(b"ray::run_orders")
     return False
 
 

@@ -99,5 +99,5 @@ def test_a_trial_that_kills_its_worker_takes_no_other_of_its_batch_with_it(tmp_p
     for number in (0, 2):
         answer = found[facts[number].id]
         assert isinstance(answer, Answer)
-        assert isinstance(answer.said, Failed)
-        assert str(answer.said.error) == str(number)
+        assert isinstance(answer.outcome, Failed)
+        assert str(answer.outcome.error) == str(number)

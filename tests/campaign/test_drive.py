@@ -73,8 +73,8 @@ def test_a_second_driver_is_refused_and_ctrl_c_keeps_what_has_ended(tmp_path: Pa
 
 
 LARGE = """
-from fabricbench.runner.campaign import drive
-fitting = drive._Driver._fitting
+from fabricbench.runner.campaign import execution
+fitting = execution._Driver._fitting
 
 def larger(self, batch, most_bytes):
     for unit in batch:
@@ -82,7 +82,7 @@ def larger(self, batch, most_bytes):
             unit.memory_bytes = 10**15
     return fitting(self, batch, most_bytes)
 
-drive._Driver._fitting = larger
+execution._Driver._fitting = larger
 """
 
 

@@ -29,14 +29,14 @@ def answer_to(facts: TrialFacts, folder: Path, mark: Path) -> Answer:
     setup: Any = Setup(backend, result_rows, 1)
     order = Order(planned, facts, folder, 1)
     with mock.patch.object(worker, "_node", return_value="here"):
-        (answer,) = worker.carry_out(setup, [order], str(mark))
+        (answer,) = worker.run_orders(setup, [order], str(mark))
     return answer
 
 
 def test_a_worker_that_sees_the_workspace_leaves_the_record_there(tmp_path: Path) -> None:
     facts = replace(trial_facts(), engine_version=Sharing().engine_version)
     answer = answer_to(facts, tmp_path / "record", tmp_path)
-    assert isinstance(answer.said, Done), answer.said
+    assert isinstance(answer.outcome, Done), answer.outcome
     assert answer.files is None
     assert (tmp_path / "record" / "chunks.parquet").is_file()
 
@@ -54,6 +54,6 @@ def test_one_that_does_not_sends_the_same_files(tmp_path: Path) -> None:
 def test_one_with_another_version_refuses_every_trial(tmp_path: Path) -> None:
     facts = replace(trial_facts(), engine_version="another")
     answer = answer_to(facts, tmp_path / "record", tmp_path)
-    assert isinstance(answer.said, Failed)
-    assert "of engine another" in str(answer.said.error)
+    assert isinstance(answer.outcome, Failed)
+    assert "of engine another" in str(answer.outcome.error)
     assert not (tmp_path / "record").exists()

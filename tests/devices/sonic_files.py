@@ -10,7 +10,7 @@ from typing import Any
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import json_of
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
-from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of, values_of
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities, fragment_of, values_of
 from fabricbench.plan.errors import PlanError
 
 PORTS = ("Ethernet0", "Ethernet8")
@@ -65,17 +65,17 @@ def sonic_of(tables: dict[str, Any]) -> Sonic:
     return Sonic(json_of(json.dumps(tables, indent=1).encode(), "leaf.json"))
 
 
-def made(*changes: tuple[str, Any], carried: Carried | None = None) -> Fragment:
+def made(*changes: tuple[str, Any], carried: TrafficPriorities | None = None) -> Fragment:
     """Return what the changed small configuration gives."""
-    return fragment_of(sonic_of(changed(*changes)), carried or Carried())
+    return fragment_of(sonic_of(changed(*changes)), carried or TrafficPriorities())
 
 
-def values(*changes: tuple[str, Any], carried: Carried | None = None) -> dict[str, Any]:
+def values(*changes: tuple[str, Any], carried: TrafficPriorities | None = None) -> dict[str, Any]:
     """Return the values of it by their fields."""
     return values_of(made(*changes, carried=carried))
 
 
-def errors(*changes: tuple[str, Any], carried: Carried | None = None) -> str:
+def errors(*changes: tuple[str, Any], carried: TrafficPriorities | None = None) -> str:
     """Return what a user reads about it."""
     try:
         made(*changes, carried=carried)

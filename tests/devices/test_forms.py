@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.errors import PlanError
 
 FORMS = Path(__file__).parent / "forms"
 
 
 def of(name: str) -> Fragment:
-    return read_device((FORMS / name).read_bytes(), name, Asked())
+    return read_device((FORMS / name).read_bytes(), name, ReadOptions())
 
 
 def fields(fragment: Fragment) -> dict[str, Any]:
@@ -47,17 +47,17 @@ def changed(**tables: Any) -> bytes:
 
 def test_a_table_that_lacks_an_entry_contradicts_what_names_it() -> None:
     with pytest.raises(PlanError, match="SCHEDULER has no entry for"):
-        read_device(changed(SCHEDULER={"scheduler.7": {"type": "DWRR", "weight": "15"}}), "f", Asked())
+        read_device(changed(SCHEDULER={"scheduler.7": {"type": "DWRR", "weight": "15"}}), "f", ReadOptions())
     with pytest.raises(PlanError, match="TC_TO_QUEUE_MAP has no entry for"):
-        read_device(changed(TC_TO_QUEUE_MAP={"OTHER": {"3": "3"}}), "f", Asked())
+        read_device(changed(TC_TO_QUEUE_MAP={"OTHER": {"3": "3"}}), "f", ReadOptions())
     with pytest.raises(PlanError, match="BUFFER_PROFILE has no entry for"):
-        read_device(changed(BUFFER_PG={"Ethernet0|3": {"profile": "pg"}}), "f", Asked())
+        read_device(changed(BUFFER_PG={"Ethernet0|3": {"profile": "pg"}}), "f", ReadOptions())
 
 
 def test_a_marking_profile_that_the_excerpt_lacks_is_said() -> None:
     content = json.loads((FORMS / "56-sonic-config_db.json").read_text())
     del content["WRED_PROFILE"]
-    fragment = read_device(json.dumps(content).encode(), "f", Asked())
+    fragment = read_device(json.dumps(content).encode(), "f", ReadOptions())
     assert not any(each.startswith("fabric.switch.ecn") for each in fields(fragment))
     assert any("WRED_PROFILE is not in the file: QUEUE: wred_profile" in each for each in fragment.left_out)
 
@@ -109,7 +109,7 @@ def topology(*nets: str) -> Fragment:
         for place in range(2)
     )
     text = f'<system version="1"><cpu numaid="0" arch="x86_64">{gpus}{slots}</cpu></system>'
-    return read_device(text.encode(), "topo.xml", Asked())
+    return read_device(text.encode(), "topo.xml", ReadOptions())
 
 
 def net(name: str, speed: int, port: int = 1, gdr: str = 'gdr="1"', guid: str = "0x1") -> str:

@@ -18,7 +18,7 @@ import pytest
 from tests.devices.sonic_files import SMALL, changed, with_pools
 
 from fabricbench.cli.main import run
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.errors import PlanError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -162,8 +162,8 @@ def damaged_bytes(path: Path) -> Callable[[random.Random], bytes]:
 def reads_or_refuses(path: Path) -> None:
     start = time.process_time()
     try:
-        fragment = read_device(path.read_bytes(), "fuzzed", Asked())
-        json.dumps(fragment.told())
+        fragment = read_device(path.read_bytes(), "fuzzed", ReadOptions())
+        json.dumps(fragment.content)
     except PlanError as error:
         told = str(error)
         assert told.startswith("error: fuzzed")

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 
 MORE = Path(__file__).parent / "forms" / "more"
 
 
 def of(data: bytes, name: str) -> Fragment:
-    return read_device(data, name, Asked())
+    return read_device(data, name, ReadOptions())
 
 
 def form(name: str) -> Fragment:

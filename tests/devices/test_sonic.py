@@ -11,7 +11,7 @@ from tests.devices.sonic_files import PORTS, SMALL, changed, errors, made, sonic
 
 from fabricbench.plan.devices.json_text import json_of
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
-from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities, fragment_of
 from fabricbench.plan.devices.sonic_config.tables import TABLES
 from fabricbench.plan.errors import PlanError
 
@@ -102,10 +102,10 @@ def test_all_pools_of_the_ingress_side_are_the_buffer() -> None:
 def test_dscp_finds_the_priority_through_the_maps() -> None:
     maps = [(f"PORT_QOS_MAP/{name}/dscp_to_tc_map", "roce") for name in PORTS]
     table = ("DSCP_TO_TC_MAP/roce", {"26": "4", "48": "6"})
-    found = values(*maps, table, carried=Carried(data_dscp=26, cnp_dscp=48))
+    found = values(*maps, table, carried=TrafficPriorities(data_dscp=26, cnp_dscp=48))
     assert found["transport.priorities.data"] == 4
     assert found["transport.priorities.cnp"] == 6
-    told = errors(*maps, table, carried=Carried(data_dscp=27))
+    told = errors(*maps, table, carried=TrafficPriorities(data_dscp=27))
     assert "fabric.switch.config.data_dscp: found DSCP 27" in told
 
 
@@ -230,7 +230,7 @@ def test_pfc_that_no_port_enables_is_no_pfc() -> None:
 
 
 def test_data_of_a_lossy_class_is_told() -> None:
-    fragment = made(carried=Carried(data=1))
+    fragment = made(carried=TrafficPriorities(data=1))
     assert not any(each.field.startswith("fabric.switch.pfc") for each in fragment.values)
     assert "data is in priority 1, which is lossy here; PFC is on for 3, 4" in fragment.warnings[0]
 
@@ -406,7 +406,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "plans" / "sonic").glob("*.json"))
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_configurations_are_read(path: Path) -> None:
-    fragment = fragment_of(Sonic(json_of(path.read_bytes(), path.name)), Carried())
+    fragment = fragment_of(Sonic(json_of(path.read_bytes(), path.name)), TrafficPriorities())
     fields = {each.field for each in fragment.values}
     assert {"fabric.switch.buffer.size", "fabric.switch.pfc.xoff", "fabric.switch.ecn.kmin"} <= fields
     assert fragment.left_out

@@ -10,8 +10,8 @@ import pytest
 from tests.devices.sonic_files import changed, errors, made, values
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.read import Asked, read_device
-from fabricbench.plan.devices.sonic_config.conversion import Carried, values_of
+from fabricbench.plan.devices.read import ReadOptions, read_device
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities, values_of
 from fabricbench.plan.errors import PlanError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -19,7 +19,7 @@ SAMPLES = Path(__file__).parent / "samples"
 
 def read(content: str | bytes) -> Fragment:
     data = content.encode() if isinstance(content, str) else content
-    return read_device(data, "leaf.json", Asked())
+    return read_device(data, "leaf.json", ReadOptions())
 
 
 def told(fragment: Fragment) -> tuple[object, ...]:
@@ -94,8 +94,8 @@ def test_sixteen_classes_are_read_and_data_in_one_of_them_is_refused() -> None:
     assert "traffic class 8 (DSCP 33, queue 1" in left_out
     assert "traffic class 15 (DSCP 40, queue 2" in left_out
     assert values(*MAPS)["transport.priorities.data"] == 3
-    assert "DSCP 33, which has traffic class 8" in errors(*MAPS, carried=Carried(data_dscp=33))
-    assert values(*MAPS, carried=Carried(data_dscp=26))["transport.priorities.data"] == 3
+    assert "DSCP 33, which has traffic class 8" in errors(*MAPS, carried=TrafficPriorities(data_dscp=33))
+    assert values(*MAPS, carried=TrafficPriorities(data_dscp=26))["transport.priorities.data"] == 3
     beyond = ("TC_TO_QUEUE_MAP/roce", {"16": "1"})
     assert "the traffic class" in errors(beyond)
     assert "0 to 15" in errors(beyond)

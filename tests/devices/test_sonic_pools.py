@@ -8,16 +8,16 @@ import pytest
 from tests.devices.sonic_files import PORTS, made, sonic_of, values, with_pools
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities, fragment_of
 
 POOL = "BUFFER_POOL/ingress_lossless_pool"
 
 
-def given(*changes: tuple[str, Any], carried: Carried | None = None) -> Fragment:
-    return fragment_of(sonic_of(with_pools(*changes)), carried or Carried())
+def given(*changes: tuple[str, Any], carried: TrafficPriorities | None = None) -> Fragment:
+    return fragment_of(sonic_of(with_pools(*changes)), carried or TrafficPriorities())
 
 
-def pools(*changes: tuple[str, Any], carried: Carried | None = None) -> Any:
+def pools(*changes: tuple[str, Any], carried: TrafficPriorities | None = None) -> Any:
     found = {each.field: each.value for each in given(*changes, carried=carried).values}
     return found.get("fabric.switch.buffer.pools")
 
@@ -49,7 +49,7 @@ def test_groups_and_queues_are_in_the_pools_of_their_profiles() -> None:
 
 
 def test_a_plan_that_uses_both_lossless_priorities_has_both_as_such() -> None:
-    (ingress,) = pools(carried=Carried(others=frozenset({4})))["ingress"]
+    (ingress,) = pools(carried=TrafficPriorities(others=frozenset({4})))["ingress"]
     assert "profiles" not in ingress
     assert ingress["priorities"] == [0, 3, 4, 6]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 
 THIRD = Path(__file__).parent / "forms" / "third"
 
 
 def form(name: str) -> Fragment:
-    return read_device((THIRD / name).read_bytes(), name, Asked())
+    return read_device((THIRD / name).read_bytes(), name, ReadOptions())
 
 
 def fields(fragment: Fragment) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def test_ports_that_differ_and_their_neighbors_are_said() -> None:
     content = json.loads((THIRD / name).read_text())
     content["PORT_QOS_MAP"]["Ethernet8"]["pfc_enable"] = "3,4,5"
     del content["DEVICE_NEIGHBOR"]["Ethernet0"]
-    fragment = read_device(json.dumps(content).encode(), name, Asked())
+    fragment = read_device(json.dumps(content).encode(), name, ReadOptions())
     assert "neighbors: spine-2 at Ethernet8" in fragment.read
     told = [each for each in fragment.left_out if "pfc_enable: priority" in each]
     assert [each.split(": ", 2)[2].split(",")[0] for each in told] == [
@@ -38,7 +38,7 @@ def test_ports_that_differ_and_their_neighbors_are_said() -> None:
         "priority 5 at Ethernet8",
     ]
     del content["DEVICE_NEIGHBOR"]
-    fragment = read_device(json.dumps(content).encode(), name, Asked())
+    fragment = read_device(json.dumps(content).encode(), name, ReadOptions())
     assert not any("neighbors" in each for each in fragment.read)
 
 

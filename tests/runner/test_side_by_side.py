@@ -13,7 +13,7 @@ from tests.support.fake_backend import FakeBackend, SharedFakeBackend
 
 from fabricbench.backend.protocol import Backend, RefusedError
 from fabricbench.results.job_reports import result_rows
-from fabricbench.runner.concurrency import Pace, Places
+from fabricbench.runner.concurrency import Pace, SharedResources
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.messages import Failed, TrialProcessError
@@ -228,43 +228,43 @@ def test_an_error_that_cannot_be_sent_says_what_it_was() -> None:
 def test_memory_and_places_limit_what_runs_at_once(
     running: list[int | None], wanted: int | None, *, fits: bool
 ) -> None:
-    assert Places(3, 8, 100).have_room(running, wanted) is fits
+    assert SharedResources(3, 8, 100).has_room(running, wanted) is fits
 
 
 def test_places_that_are_taken_back_and_a_machine_that_tells_no_memory() -> None:
     allowed = 2
-    shared = Places(8, 8, None, lambda: allowed)
-    assert shared.have_room([10**15], 10**15)
-    assert not shared.have_room([1, 1], 1)
+    shared = SharedResources(8, 8, None, lambda: allowed)
+    assert shared.has_room([10**15], 10**15)
+    assert not shared.has_room([1, 1], 1)
     allowed = 0
-    assert shared.have_room([], 1)
+    assert shared.has_room([], 1)
 
 
 def test_cores_are_for_as_many_as_fit() -> None:
-    machine = Places(4, 16, 100)
+    machine = SharedResources(4, 16, 100)
     assert [machine.cores_of(memory, left=8) for memory in (1, 25, 34, 60, 200, None)] == [4, 4, 8, 16, 16, 4]
     assert [machine.cores_of(1, left) for left in (1, 2, 3)] == [16, 8, 5]
 
 
-def pace(*times_ms: int, is_asked: bool = False) -> Pace:
+def pace(*times_ms: int, is_forced: bool = False) -> Pace:
     estimates: list[Any] = [{"time_ms": each} for each in times_ms]
-    return Pace(Places(2, 2, None), estimates, is_asked=is_asked)
+    return Pace(SharedResources(2, 2, None), estimates, is_forced=is_forced)
 
 
 def test_short_trials_begin_one_after_the_other_until_they_prove_long() -> None:
     short = pace(*[3000] * 10)
-    assert not short.is_side_by_side(0)
+    assert not short.is_concurrent(0)
     short.took(0, 0.1)  # what repeats is skipped
-    assert not short.is_side_by_side(1)
+    assert not short.is_concurrent(1)
     short.took(1, 3.0)
-    assert short.is_side_by_side(2)
-    assert not short.is_side_by_side(9), "the last one is alone"
+    assert short.is_concurrent(2)
+    assert not short.is_concurrent(9), "the last one is alone"
 
 
 def test_long_trials_run_side_by_side_at_once_unless_nothing_is_saved() -> None:
-    assert pace(20_000, 20_000).is_side_by_side(0)
-    assert not pace(20_000, 1_000).is_side_by_side(0)
-    assert pace(1, 1, is_asked=True).is_side_by_side(0)
+    assert pace(20_000, 20_000).is_concurrent(0)
+    assert not pace(20_000, 1_000).is_concurrent(0)
+    assert pace(1, 1, is_forced=True).is_concurrent(0)
 
 
 def test_a_plan_larger_than_the_memory_runs_one_at_a_time(

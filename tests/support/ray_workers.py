@@ -11,7 +11,7 @@ def workers_at(folder: Path) -> Iterator[int]:
     for process in Path("/proc").iterdir():
         try:
             command = (process / "cmdline").read_bytes()
-            is_busy = command.startswith(b"ray::carry_out") or b"fabricbench.runner.worker import" in command
+            is_busy = command.startswith(b"ray::run_orders") or b"fabricbench.runner.worker import" in command
             is_here = is_busy and any(
                 str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
-from fabricbench.runner.tuning.definition import Wanted
+from fabricbench.runner.tuning.definition import TuningDefinition
 from fabricbench.runner.tuning.objectives import aims_of, limits_of
 from fabricbench.runner.tuning.space import space_of
 
@@ -45,8 +45,8 @@ def wanted_of(
     minimize: tuple[str, ...] = ("completion_time_ms",),
     subject_to: tuple[str, ...] = (),
     seed: int = 0,
-) -> Wanted:
+) -> TuningDefinition:
     """Say what is searched."""
     space = space_of(plans, searches)
     seeds = tuple(plan.plan.iterations for plan in plans)
-    return Wanted(space, aims_of(minimize, ()), limits_of(subject_to), seeds, seed, 4, True)
+    return TuningDefinition(space, aims_of(minimize, ()), limits_of(subject_to), seeds, seed, 4, True)

@@ -10,7 +10,7 @@ import pytest
 
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.interrupts import Interrupts
-from fabricbench.runner.tuning.definition import Tried, Wanted
+from fabricbench.runner.tuning.definition import Tried, TuningDefinition
 from fabricbench.runner.tuning.evaluation import Evaluator, Units
 from fabricbench.runner.tuning.processes import OnThisMachine
 from fabricbench.runner.tuning.search import Search
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path) -> Iterator[Callable[[Wanted], Evaluator]]:
+def evaluated(tmp_path: Path) -> Iterator[Callable[[TuningDefinition], Evaluator]]:
     """Run trials in a workspace of this test, on the cores of this machine."""
     store = Workspace.open(tmp_path / "workspace", create=True)
     with Interrupts() as interrupts:
@@ -30,10 +30,12 @@ def evaluated(tmp_path: Path) -> Iterator[Callable[[Wanted], Evaluator]]:
 
 
 @pytest.fixture
-def searched(tmp_path: Path, evaluated: Callable[[Wanted], Evaluator]) -> Callable[..., list[Tried]]:
+def searched(
+    tmp_path: Path, evaluated: Callable[[TuningDefinition], Evaluator]
+) -> Callable[..., list[Tried]]:
     """Carry a search out to so many points; in a workspace of its own where it gets a name."""
 
-    def run(wanted: Wanted, trials: int, journals: str = "workspace") -> list[Tried]:
+    def run(wanted: TuningDefinition, trials: int, journals: str = "workspace") -> list[Tried]:
         root = tmp_path / journals
         root.mkdir(exist_ok=True)
         search = Search(wanted, evaluated(wanted), root, lambda _tried, _count: None)

@@ -11,13 +11,13 @@ from tests.support.tuning import INCAST, TRANSFER, loaded, wanted_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner.messages import TuningError
 from fabricbench.runner.tuning.confirmation import evidence_of
-from fabricbench.runner.tuning.definition import Ending, Tried, Wanted
+from fabricbench.runner.tuning.definition import Ending, Tried, TuningDefinition
 from fabricbench.runner.tuning.evaluation import Evaluator
 from fabricbench.units import parse_size
 
 pytestmark = pytest.mark.slow
 Searched = Callable[..., list[Tried]]
-Evaluated = Callable[[Wanted], Evaluator]
+Evaluated = Callable[[TuningDefinition], Evaluator]
 
 BYTES = 16 << 10
 KMIN, KMAX = "fabric.switch.ecn.kmin", "fabric.switch.ecn.kmax"
@@ -33,7 +33,7 @@ def latency_ps(frame: int) -> float:
     return 400_000 + 15_000 + 500_000 + frame * 20 + 15_000 + 400_000
 
 
-def best(wanted: Wanted, tried: list[Tried]) -> Tried:
+def best(wanted: TuningDefinition, tried: list[Tried]) -> Tried:
     found = wanted.best(tried)
     assert found is not None
     return found

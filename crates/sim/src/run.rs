@@ -74,9 +74,8 @@ pub fn run(
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    driver
-        .assembler
-        .choose(RowSelection::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
+    let rows = RowSelection::new(spec, || estimate::chunk_rows(spec, &world.fabric))?;
+    driver.assembler.choose(rows, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {

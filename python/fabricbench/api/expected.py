@@ -23,7 +23,7 @@ from fabricbench.report.studies.expected import (
 )
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
+from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, packets_of, placed, run_draws
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial as StoredTrial
@@ -180,7 +180,7 @@ def expect(  # noqa: PLR0913 -- each by its name
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)
     runner = Runner(target.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
-    draws, stopped = carry_out(runner, loaded, placements)
+    draws, stopped = run_draws(runner, loaded, placements)
     if stopped is not None:
         raise KeyboardInterrupt
     packets: Sequence[StoredTrial] = ()

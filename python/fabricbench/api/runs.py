@@ -251,4 +251,4 @@ def run(  # noqa: PLR0913 -- each by its name
             outcome = runner.run(phase)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
-    return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.found)
+    return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.search_results)

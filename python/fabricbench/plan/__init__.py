@@ -2,9 +2,11 @@
 
 In the order of loading: `document` finds and reads the file with the location of every field and applies
 overrides, `model` declares the fields, `check` checks the whole plan, `expand` creates the run specs and
-`cost` compares their estimates with the limits. `load` runs them in this order and returns a `loaded` plan.
+`estimates` compares their cost with the limits. `load` runs them in this order and returns a `loaded_plan`.
 
 Each section of a plan is a folder, with its fields, its checks and its conversion to the engine's run spec:
-`fabric`, `transport`, `jobs`, `sweep`; `criteria` is one file. `fields` has the types of values. `engine` has
-the queries to the compiled core, `errors` the problems and `PlanError`, `schema` a plan's JSON Schema.
+`fabric`, `transport`, `jobs`, `sweep`; `criteria` is one file. `fields` has the types of values. `devices`
+converts files of real devices, `profile` measurements of hosts; `rate_scale` scales a run spec, `stored_plan`
+loads a stored trial's plan. `engine` has the queries to the compiled core, `errors` the problems and
+`PlanError`, `schema` a plan's JSON Schema.
 """

@@ -79,10 +79,10 @@ class Problem:
 
     def text(self, severity: str) -> str:
         """Return the text for the user, as an `error` or a `warning`: a line, and one for its hint."""
-        found, allowed, hint = (
+        actual, allowed, hint = (
             one_line(part, _WORDS_LENGTH_MAX) for part in (self.found, self.allowed, self.hint)
         )
-        parts = [str(self.place), one_line(self.field, _FIELD_LENGTH_MAX), f"found {found}"]
+        parts = [str(self.place), one_line(self.field, _FIELD_LENGTH_MAX), f"found {actual}"]
         text = f"{severity}: " + ": ".join(part for part in parts if part)
         if allowed:
             text += f"; allowed: {allowed}"

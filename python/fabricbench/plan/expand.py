@@ -21,7 +21,7 @@ from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
 from fabricbench.plan.model import Plan
 from fabricbench.plan.rate_scale import scaled
-from fabricbench.plan.sweep.cases import AS_IT_STANDS, Case
+from fabricbench.plan.sweep.cases import BASE_CASE, Case
 from fabricbench.plan.sweep.check import rounding_notes
 from fabricbench.plan.sweep.labels import solo_job, solo_variant
 from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
@@ -57,7 +57,7 @@ class PlannedTrial:
     data_size_bytes: int
     size_kind: str
     run_spec: RunSpec
-    case: Case = AS_IT_STANDS
+    case: Case = BASE_CASE
     chosen: str = ""
     notes: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ class PlannedTrial:
 
 def expand(plan: Plan) -> list[PlannedTrial]:
     """Return the trials of a plan that has been checked, without its variants; see `expand_variants`."""
-    return expand_variants({AS_IT_STANDS: plan})
+    return expand_variants({BASE_CASE: plan})
 
 
 def expand_variants(plans: Mapping[Case, Plan]) -> list[PlannedTrial]:

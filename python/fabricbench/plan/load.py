@@ -19,7 +19,7 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import field_problems, meaning, with_known_names
+from fabricbench.plan.document.validate import field_problems, meaning, with_canonical_names
 from fabricbench.plan.errors import Place, PlanError, Problem, dotted
 from fabricbench.plan.estimates.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.estimates.flow_error import backend_for
@@ -33,7 +33,12 @@ from fabricbench.plan.loaded_plan import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
-from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
+from fabricbench.plan.sweep.resolve import (
+    VariantDocument,
+    check_differences,
+    merged_problems,
+    variant_documents,
+)
 from fabricbench.plan.sweep.search_range import range_of
 from fabricbench.plan.sweep.sizes import size_kind
 from fabricbench.plan.sweep.variants import Variant
@@ -221,7 +226,7 @@ def _load(
         tuple(variants),
         [trial for trial in trials if shared_variant(trial.variant) in labels],
         tuple(trials),
-        tuple(_in_order(told_once(warnings, chosen_documents))),
+        tuple(_in_order(merged_problems(warnings, chosen_documents))),
         tuple(_record_overrides(own_configured, documents, configured)),
     )
     if plan.search is not None:
@@ -287,7 +292,7 @@ def _for_each(documents: Sequence[VariantDocument], check: Callable[[VariantDocu
         except PlanError as error:
             problems += ((variant, problem) for problem in error.problems)
     if problems:
-        raise PlanError(told_once(problems, documents))
+        raise PlanError(merged_problems(problems, documents))
     return results
 
 
@@ -365,7 +370,7 @@ def _read(data: dict[str, Any], document: Document) -> Plan:
     try:
         return Plan.model_validate(data)
     except ValidationError as error:
-        renamed = with_known_names(data, error)
+        renamed = with_canonical_names(data, error)
         if renamed is not data:
             return _read(renamed, document)
         problems = with_cost(_in_order(document.problems(field_problems(error))), document)
@@ -414,8 +419,8 @@ def _measured(plan: Plan) -> list[Any]:
 
 
 def _other_than_published(document: Document) -> Problem:
-    found = "results of the plan as written, left out since more than sizes is changed"
-    return document.problem(("published",), found)
+    actual = "results of the plan as written, left out since more than sizes is changed"
+    return document.problem(("published",), actual)
 
 
 def _published(plan: Plan, path: Path, variant_document: VariantDocument) -> PublishedTable | None:

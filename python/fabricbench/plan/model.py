@@ -22,7 +22,7 @@ PLAN_VERSION: Final = 1
 
 
 class Observe(PlanModel):
-    """What is sampled while a trial runs."""
+    """Samples taken while a trial runs."""
 
     series_points: int = Field(
         default=1000,
@@ -93,7 +93,7 @@ class Observe(PlanModel):
 
 
 class HostChoice(PlanModel):
-    """What the hosts are, as far as that sets defaults of other fields."""
+    """Type of the hosts, which sets defaults of other fields."""
 
     nic: str = Field(
         default="ideal",
@@ -107,7 +107,7 @@ class HostChoice(PlanModel):
 
 
 class Plan(PlanModel):
-    """One test plan: a fabric, jobs on it, and what to sweep."""
+    """A test plan: a fabric, jobs on it, and swept fields."""
 
     fabricbench: Literal[1] = Field(description="Version of the plan format.")
     name: Name = Field(description="Name of the plan; letters, digits, `.`, `_` and `-`.")

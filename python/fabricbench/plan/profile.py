@@ -29,8 +29,6 @@ from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
 from fabricbench.words import close_match_hint, one_line
 
-PROFILE_VERSION: Final = 1
-"""Version of the format, the value of the field `fabricbench_profile`."""
 HOSTS_MAX: Final = 4096
 _SWEEPS_MAX: Final = 20_000
 _FIELDS_MAX: Final = 100
@@ -43,7 +41,7 @@ Cell = str | int | float | bool | None
 
 
 class Parameter(PlanModel):
-    """What every measured parameter says of itself."""
+    """Statistics of a measured parameter."""
 
     residual_median: float = Field(
         ge=0, description="Median of |measured / fitted - 1| over the samples [%]."
@@ -72,7 +70,7 @@ class WindowParameter(Parameter):
 
 
 class Parameters(PlanModel):
-    """What was measured; what could not be told apart is left out."""
+    """Measured parameters; those that could not be separated from others are absent."""
 
     send_overhead: TimeParameter | None = Field(default=None, description="`send_overhead` of every job.")
     receive_overhead: TimeParameter | None = Field(
@@ -84,7 +82,7 @@ class Parameters(PlanModel):
 
 
 class Made(PlanModel):
-    """How a profile came about."""
+    """Origin of a profile."""
 
     date: Text = Field(description="When, ISO 8601 in UTC.")
     fabricbench: Text = Field(description="Version of the program.")

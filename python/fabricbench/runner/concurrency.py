@@ -20,7 +20,7 @@ _LONG_MS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Places:
+class SharedResources:
     """Resources shared by concurrent trials.
 
     Attributes:
@@ -35,14 +35,14 @@ class Places:
     memory_bytes: int | None
     allowed: Callable[[], int] | None = None
 
-    def have_room(self, running: Sequence[int | None], wanted: int | None) -> bool:
+    def has_room(self, running: Sequence[int | None], needed_bytes: int | None) -> bool:
         """Return whether a trial may start while others are running.
 
         A single trial always may: its memory was checked against the machine before.
 
         Args:
             running: Estimated memory of each running trial [bytes]; None if unknown.
-            wanted: Estimated memory of the trial [bytes]; None if unknown.
+            needed_bytes: Estimated memory of the trial [bytes]; None if unknown.
         """
         if not running:
             return True
@@ -51,17 +51,19 @@ class Places:
             return False
         if self.memory_bytes is None:
             return True
-        estimates = [memory_bytes for memory_bytes in (*running, wanted) if memory_bytes is not None]
+        estimates = [memory_bytes for memory_bytes in (*running, needed_bytes) if memory_bytes is not None]
         return len(estimates) == len(running) + 1 and sum(estimates) <= self.memory_bytes
 
-    def cores_of(self, wanted: int | None, left: int) -> int:
+    def cores_of(self, needed_bytes: int | None, left: int) -> int:
         """Return the number of cores for a trial while similar trials run concurrently.
 
         Args:
-            wanted: Its estimated memory [bytes]; None if unknown.
+            needed_bytes: Its estimated memory [bytes]; None if unknown.
             left: Number of trials that run or wait, including this one.
         """
-        fitting = self.memory_bytes // wanted if wanted and self.memory_bytes is not None else left
+        fitting = (
+            self.memory_bytes // needed_bytes if needed_bytes and self.memory_bytes is not None else left
+        )
         return max(1, self.cores // max(1, min(self.at_once, fitting, left)))
 
 
@@ -72,11 +74,13 @@ class Pace:
     far less than estimated. The measured times of the first trials correct the estimates of the others.
     """
 
-    def __init__(self, places: Places, estimates: Sequence[Estimate | None], *, is_asked: bool) -> None:
-        """Take the resources and the estimated cost of each trial; `is_asked` if the user set `--jobs`."""
-        self.places = places
+    def __init__(
+        self, resources: SharedResources, estimates: Sequence[Estimate | None], *, is_forced: bool
+    ) -> None:
+        """Take the resources and the estimated cost of each trial; `is_forced` if the user set `--jobs`."""
+        self.resources = resources
         self._times_ms = [estimate["time_ms"] if estimate else 0 for estimate in estimates]
-        self._is_asked = is_asked
+        self._is_forced = is_forced
         self._estimated_ms = 0.0
         self._taken_ms = 0.0
 
@@ -85,12 +89,12 @@ class Pace:
         self._estimated_ms += self._times_ms[index]
         self._taken_ms += time_s * 1000
 
-    def is_side_by_side(self, begun: int) -> bool:
-        """Return whether the trials after the first `begun` should run concurrently."""
-        left_ms = self._times_ms[begun:]
-        if self._is_asked or len(left_ms) < 2:
-            return self._is_asked
-        at_once = min(self.places.at_once, len(left_ms))
+    def is_concurrent(self, started: int) -> bool:
+        """Return whether the trials after the first `started` should run concurrently."""
+        left_ms = self._times_ms[started:]
+        if self._is_forced or len(left_ms) < 2:
+            return self._is_forced
+        at_once = min(self.resources.at_once, len(left_ms))
         saved_ms = sum(left_ms) - max(sum(left_ms) / at_once, *left_ms)
         if self._estimated_ms:
             return saved_ms * self._taken_ms / self._estimated_ms > _GAIN_MS
@@ -118,5 +122,5 @@ def pace_of(
     at_once = min(len(loaded.trials), jobs or cores // (threads or 1))
     if at_once < 2 or not isinstance(backend, SharingCores):
         return None
-    places = Places(at_once, cores, available_memory_bytes(), allowed)
-    return Pace(places, loaded.estimates, is_asked=jobs is not None)
+    resources = SharedResources(at_once, cores, available_memory_bytes(), allowed)
+    return Pace(resources, loaded.estimates, is_forced=jobs is not None)

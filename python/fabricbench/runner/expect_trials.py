@@ -136,7 +136,7 @@ def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
     return drawn_trials
 
 
-def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
+def run_draws(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
     """Run the trials without a record; return all finished trials, and the outcome of a stopped run."""
     parts: list[tuple[Placed, Sequence[Trial]]] = []
     stopped: Outcome | None = None

@@ -1,19 +1,23 @@
 """Loads plans for a run: checks that their backend is available and that trials fit the machine.
 
-Also returns the backend of a plan, its notes on the plan, and the plan's twin for the simulator.
+Also returns the backend of a plan, its notes on the plan, and the plan's twin for the simulator; finds the
+plans of suites and campaigns, and locates their problems.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.backend.machine import available_memory_bytes
 from fabricbench.backend.protocol import BackendError
 from fabricbench.backend.registry import BACKENDS, get_backend
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.engine import AUTO, SIMULATOR
-from fabricbench.plan.errors import PlanError
+from fabricbench.plan.errors import FieldPath, PlanError, Problem
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of, load_plan
@@ -43,6 +47,19 @@ def load(
         PlanError: It cannot run as written, or would exceed the limits.
     """
     return _with_backend(load_plan(name, overrides, limits, chosen, quick=quick))
+
+
+def entry_plan(plan: str, file: Path) -> str:
+    """Return a plan of a suite or campaign: a shipped plan's name, or a path from the file's folder."""
+    return plan if plan in shipped_plans() else str(file.parent / plan)
+
+
+def entry_problems(error: PlanError, document: Document, path: FieldPath) -> list[Problem]:
+    """Return the problems of a plan, located at its entry in the file of a suite or campaign."""
+    texts = [
+        problem.text("error").removeprefix("error: ").partition("\nhint: ") for problem in error.problems
+    ]
+    return [document.problem(path, f"a mistake: {message}", "", hint) for message, _, hint in texts]
 
 
 def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
@@ -163,15 +180,15 @@ def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
     return notes_of_trials([(trial, backend) for trial in loaded.trials])
 
 
-def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str]:
+def notes_of_trials(planned_backends: Sequence[tuple[PlannedTrial, Backend]]) -> list[str]:
     """Return the notes of backends about their trials; see `notes_of`."""
     from fabricbench.backend.protocol import Announcing
 
     counts: Counter[str] = Counter()
-    for planned, backend in carried:
+    for planned, backend in planned_backends:
         counts.update([planned.chosen] if planned.chosen else ())
         counts.update(backend.notes(planned) if isinstance(backend, Announcing) else ())
-    trials = len(carried)
+    trials = len(planned_backends)
     return [
         note if count == trials else f"{count} of {counted(trials, 'trial')}: {note}"
         for note, count in counts.items()

@@ -113,8 +113,8 @@ class ClusterError(UserError):
         hint: Suggested remedy.
     """
 
-    def __init__(self, found: str, hint: str) -> None:
-        super().__init__(found)
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
         self.hint = hint
 
 
@@ -125,6 +125,6 @@ class TuningError(UserError):
         hint: Suggested remedy.
     """
 
-    def __init__(self, found: str, hint: str) -> None:
-        super().__init__(found)
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
         self.hint = hint

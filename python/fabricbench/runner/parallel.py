@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 
 from fabricbench.backend.protocol import SharingCores
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.runner.concurrency import Places
+from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.trial_facts import machine_facts
@@ -84,7 +84,7 @@ class Task:
         number: Its number in the run, from 1.
         memory_bytes: Its estimated memory [bytes]; None if unknown.
         attempt: The attempt at it; None before it starts, or if it already has a record.
-        kept: The trial from the workspace, if it already had a record.
+        stored: The trial from the workspace, if it already had a record.
         done: Answer of its process when the record is complete.
         error: Error of the trial, if it failed.
     """
@@ -94,14 +94,14 @@ class Task:
     number: int
     memory_bytes: int | None
     attempt: Attempt | None = None
-    kept: Trial | None = None
+    stored: Trial | None = None
     done: Done | None = None
     error: BaseException | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether its result is final."""
-        return self.kept is not None or self.done is not None or self.error is not None
+        return self.stored is not None or self.done is not None or self.error is not None
 
 
 class Worker(Peer):
@@ -110,21 +110,21 @@ class Worker(Peer):
     def __init__(self, setup: Setup) -> None:
         super().__init__("fabricbench.runner.worker")
         self.task: Task | None = None
-        self.tell(setup)
+        self.send(setup)
 
     def begin(self, task: Task, order: Order) -> None:
         """Start a trial in the process."""
         self.task = task
-        self.tell(order)
+        self.send(order)
 
-    def tell(self, message: object) -> None:
+    def send(self, message: object) -> None:
         """Send a `Setup` or an `Order`."""
         try:
             self.connection.send(message)
-        except OSError:  # the process has ended; `hear` reports that
+        except OSError:  # the process has ended; `receive` reports that
             return
 
-    def hear(self) -> Any:
+    def receive(self) -> Any:
         """Return the next message of the process; None if it has ended."""
         try:
             return self.connection.recv()
@@ -139,21 +139,23 @@ class Worker(Peer):
         return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
 
 
-class SideBySide:
+class ConcurrentTrials:
     """The trials of a run that run concurrently."""
 
-    def __init__(self, runner: Runner, tasks: Iterable[Task], places: Places, done: list[Trial]) -> None:
+    def __init__(
+        self, runner: Runner, tasks: Iterable[Task], resources: SharedResources, done: list[Trial]
+    ) -> None:
         """Prepare the trials.
 
         Args:
             runner: The runner with workspace, results and listener; its backend shares cores.
             tasks: The remaining trials, in the order of the plan.
-            places: The resources that they share.
+            resources: The resources that they share.
             done: List with the earlier trials; finished trials are appended in the order of the plan.
         """
         self._runner = runner
         self._setup = Setup(cast("SharingCores", runner.backend), runner.results, runner.threads)
-        self._places = places
+        self._resources = resources
         self._waiting = deque(tasks)
         self._count = len(done) + len(self._waiting)
         self._started: deque[Task] = deque()
@@ -181,7 +183,7 @@ class SideBySide:
                     for worker in [
                         busy_worker for busy_worker in self._busy if busy_worker.connection in ready
                     ]:
-                        self._hear(worker)
+                        self._process_message(worker)
         except BaseException as error:
             self._leave(error)
             if self._error is not None:
@@ -198,12 +200,12 @@ class SideBySide:
         while self._waiting and self._has_room(self._waiting[0]):
             task = self._waiting.popleft()
             self._started.append(task)
-            task.kept = self._runner.kept(task.facts)
-            if task.kept is not None:
+            task.stored = self._runner.stored_trial(task.facts)
+            if task.stored is not None:
                 continue
             self._runner.listener.trial_started(task.facts, task.number, self._count)
             task.attempt = self._runner.workspace.begin_elsewhere(task.facts, machine_facts())
-            cores = self._places.cores_of(task.memory_bytes, 1 + len(self._waiting) + len(self._busy))
+            cores = self._resources.cores_of(task.memory_bytes, 1 + len(self._waiting) + len(self._busy))
             worker = self._idle.pop() if self._idle else Worker(self._setup)
             self._busy.append(worker)
             worker.begin(task, Order(task.planned, task.facts, task.attempt.folder, cores))
@@ -212,11 +214,11 @@ class SideBySide:
         if any(started.facts.id == task.facts.id for started in self._started):
             return False  # duplicate trial in a plan: the second one uses the record of the first
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
-        return self._places.have_room(running, task.memory_bytes)
+        return self._resources.has_room(running, task.memory_bytes)
 
-    def _hear(self, worker: Worker) -> None:
+    def _process_message(self, worker: Worker) -> None:
         """Process a message of a worker."""
-        task, message = worker.task, worker.hear()
+        task, message = worker.task, worker.receive()
         if task is None:
             raise AssertionError("a process that has nothing to do is heard")
         if isinstance(message, dict):
@@ -246,11 +248,11 @@ class SideBySide:
 
     def _finish(self) -> None:
         """Finish the complete records, in the order of the plan."""
-        while self._started and self._started[0].is_settled:
+        while self._started and self._started[0].is_final:
             self._finish_one(self._started.popleft())
 
     def _finish_one(self, task: Task) -> None:
-        trial = task.kept
+        trial = task.stored
         if task.attempt is not None and task.done is not None:
             try:
                 ready = task.attempt.ready(task.done.summary, task.done.engine, task.done.record)
@@ -261,14 +263,14 @@ class SideBySide:
             trial = self._runner.workspace.find(task.facts.id)
         if trial is not None:
             self._done.append(trial)
-            self._runner.listener.trial_finished(trial, task.number, resumed=task.kept is not None)
+            self._runner.listener.trial_finished(trial, task.number, resumed=task.stored is not None)
 
     def _leave(self, error: BaseException) -> None:
         """End all processes; finish complete records if the user stopped the run, and give up the others."""
         for worker in self._busy:
             worker.end()
         for task in self._started:
-            if task.is_settled and isinstance(error, KeyboardInterrupt):
+            if task.is_final and isinstance(error, KeyboardInterrupt):
                 with suppress(StoreError):  # the trial records its error
                     self._finish_one(task)
             elif task.attempt is not None:

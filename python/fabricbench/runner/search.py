@@ -34,7 +34,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...], int | None]
 
 
 @dataclass(frozen=True)
-class Found(Searched):
+class SearchResult(Searched):
     """Result of a search in one case, with the trials that show it.
 
     Attributes:
@@ -83,7 +83,7 @@ class _Bracket:
             None if is_near or self.steps >= self.range.steps else self.range.between(self.holds, self.fails)
         )
 
-    def told(self, value: float, trials: list[Trial], *, holds: bool) -> None:
+    def record(self, value: float, trials: list[Trial], *, holds: bool) -> None:
         """Record whether a value passes."""
         self.steps += value not in self.ends
         self.tried[value] = trials
@@ -92,10 +92,10 @@ class _Bracket:
         else:
             self.fails = value
 
-    def found(self, key: _Key) -> Found:
+    def result(self, key: _Key) -> SearchResult:
         """Return the result so far."""
         variant, axes, size = key
-        return Found(
+        return SearchResult(
             self.range.field,
             self.range.is_highest,
             variant,
@@ -108,7 +108,7 @@ class _Bracket:
         )
 
 
-class Searching:
+class PlanSearch:
     """The search of a plan in rounds: each round tries the next value of every incomplete case.
 
     Attributes:
@@ -132,9 +132,9 @@ class Searching:
         self.count = self.trials_left
 
     @property
-    def found(self) -> list[Found]:
+    def results(self) -> list[SearchResult]:
         """Results of the cases so far, in the order of the plan."""
-        return [bracket.found(key) for key, bracket in self._brackets.items() if bracket.tried]
+        return [bracket.result(key) for key, bracket in self._brackets.items() if bracket.tried]
 
     @property
     def trials_left(self) -> int:
@@ -151,7 +151,7 @@ class Searching:
         Raises:
             PlanError: The plan cannot run with a value.
         """
-        while next_values := self._wanted():
+        while next_values := self._next_values():
             loaded = self._with(sorted(set(next_values.values())))
             round_trials = [
                 trial for trial in loaded.trials if next_values.get(self._key(trial)) == self._value(trial)
@@ -166,11 +166,11 @@ class Searching:
                     pair for pair in zip(round_trials, trials, strict=True) if self._key(pair[0]) == key
                 ]
                 holds = all(self._judge(trial) for planned, trial in case_trials if not planned.is_solo)
-                self._brackets[key].told(value, [trial for _, trial in case_trials], holds=holds)
+                self._brackets[key].record(value, [trial for _, trial in case_trials], holds=holds)
         self.count = self._position
         listener.trials_chosen([], self.count)
 
-    def _wanted(self) -> dict[_Key, float]:
+    def _next_values(self) -> dict[_Key, float]:
         """Return the next value of each incomplete case."""
         following = ((key, bracket.next()) for key, bracket in self._brackets.items())
         return {key: value for key, value in following if value is not None}

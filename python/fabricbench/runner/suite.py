@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
 from fabricbench.plan.document.document import read_file
-from fabricbench.plan.document.shipped import find_suite, shipped_plans
+from fabricbench.plan.document.shipped import find_suite
 from fabricbench.plan.document.validate import read_model
 from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name, OneLine
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.runner.loading import load
+from fabricbench.runner.loading import entry_plan, entry_problems, load
 from fabricbench.runner.trials import Outcome
 from fabricbench.store import StoreError
 from fabricbench.words import close_match_hint
@@ -170,19 +169,18 @@ def load_suite(
     for index, test in enumerate(suite_file.tests):
         if only and test.category not in only and test.plan not in only:
             continue
-        changes = [*_overrides({**suite_file.changes, **test.changes}), *overrides]
+        fields = {**suite_file.changes, **test.changes}
+        changes = [*(f"{field}={json.dumps(value)}" for field, value in fields.items()), *overrides]
         try:
-            tests.append(
-                SuiteTest(test, load(_plan_name_or_path(test.plan, path), changes, limits, quick=quick))
-            )
+            tests.append(SuiteTest(test, load(entry_plan(test.plan, path), changes, limits, quick=quick)))
         except PlanError as error:
-            problems += document.problems(_field_problems(error, index))
+            problems += entry_problems(error, document, ("tests", index, "plan"))
     if problems:
         raise PlanError(problems)
     return Suite(suite_file, tests, document.text)
 
 
-def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
+def run_suite(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
     """Run the tests in sequence; a failed test does not end the suite, a stopped one does.
 
     Args:
@@ -206,16 +204,6 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
         yield TestEnd(part, outcome)
         if outcome.stopped_by is not None:
             return
-
-
-def _plan_name_or_path(plan: str, path: Path) -> str:
-    """Return a shipped plan's name, or the path of a plan relative to the suite's folder."""
-    return plan if plan in shipped_plans() else str(path.parent / plan)
-
-
-def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
-    for field, value in changes.items():
-        yield f"{field}={json.dumps(value)}"
 
 
 def _check_names(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
@@ -266,10 +254,3 @@ def _check_only(suite_file: SuiteFile, only: Sequence[str]) -> Iterator[Problem]
 def _unknown_name(path: FieldPath, name: str, names: Sequence[str]) -> FieldProblem:
     hint = close_match_hint(name, names)
     return FieldProblem(path, f'"{name}"', ", ".join(names), hint)
-
-
-def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
-    """Yield the problems of a plan, located at its entry in the suite file."""
-    for problem in error.problems:
-        message, _, hint = problem.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield FieldProblem(("tests", index, "plan"), f"a mistake: {message}", "", hint)

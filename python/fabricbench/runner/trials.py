@@ -1,7 +1,4 @@
-"""Runs the trials of a plan into a workspace, sequentially or concurrently.
-
-Also defines the listener of a run, facts and ids of trials and runs, and the facts of this machine.
-"""
+"""Runs the trials of a plan, or those of its search, into a workspace, sequentially or concurrently."""
 
 from __future__ import annotations
 
@@ -25,8 +22,8 @@ from fabricbench.store.record.writer import TrialWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.runner.concurrency import Pace, Places
-    from fabricbench.runner.search import Found, Judge
+    from fabricbench.runner.concurrency import Pace, SharedResources
+    from fabricbench.runner.search import Judge, SearchResult
 
 
 @dataclass(frozen=True)
@@ -37,13 +34,13 @@ class Outcome:
         trials: The finished trials, in the order of the plan.
         count: Number of trials of the plan; the upper bound for a search that was stopped.
         stopped_by: The signal that ended it early; None if all trials ran.
-        found: Results of the plan's search in each case; empty for a plan without a search.
+        search_results: Results of the plan's search in each case; empty for a plan without a search.
     """
 
     trials: Sequence[Trial]
     count: int
     stopped_by: signal.Signals | None = None
-    found: Sequence[Found] = ()
+    search_results: Sequence[SearchResult] = ()
 
 
 @dataclass
@@ -99,11 +96,11 @@ class Runner:
 
     def _search(self, loaded: LoadedPlan) -> Outcome:
         """Run the search of a plan; each round runs like the trials of a plan."""
-        from fabricbench.runner.search import Searching
+        from fabricbench.runner.search import PlanSearch
 
         if self.judge is None:
             raise AssertionError("a plan with a search has nobody who judges its trials")
-        searching = Searching(loaded, self.backend, self.judge)
+        search = PlanSearch(loaded, self.backend, self.judge)
         done: list[Trial] = []
         with Interrupts() as interrupts:
 
@@ -118,11 +115,11 @@ class Runner:
                 return part_trials
 
             try:
-                searching.run(run, self.listener)
+                search.run(run, self.listener)
             except KeyboardInterrupt:
                 stopped_by = interrupts.received or signal.SIGINT
-                return Outcome(done, searching.count, stopped_by, searching.found)
-        return Outcome(done, searching.count, found=searching.found)
+                return Outcome(done, search.count, stopped_by, search.results)
+        return Outcome(done, search.count, search_results=search.results)
 
     def _run(
         self,
@@ -136,8 +133,8 @@ class Runner:
         pace = self._pace(loaded)
         while remaining:
             interrupts.check()
-            if pace is not None and pace.is_side_by_side(len(done)):
-                self._side_by_side(loaded, remaining, pace.places, done, interrupts)
+            if pace is not None and pace.is_concurrent(len(done)):
+                self._run_concurrently(loaded, remaining, pace.resources, done, interrupts)
                 return
             planned, facts = remaining.popleft()
             started_at = time.monotonic()
@@ -154,15 +151,15 @@ class Runner:
         options = {"threads": self.threads, "jobs": self.jobs}
         return pace_of(loaded, self.backend, **options, allowed=self.allowed)
 
-    def _side_by_side(
+    def _run_concurrently(
         self,
         loaded: LoadedPlan,
         left: Sequence[tuple[PlannedTrial, TrialFacts]],
-        places: Places,
+        resources: SharedResources,
         done: list[Trial],
         interrupts: Interrupts,
     ) -> None:
-        from fabricbench.runner.parallel import SideBySide, Task
+        from fabricbench.runner.parallel import ConcurrentTrials, Task
 
         first_index = len(done)
         estimated = zip(left, loaded.estimates[first_index:], strict=True)
@@ -170,13 +167,13 @@ class Runner:
             Task(planned, facts, number, estimate["memory_bytes"] if estimate else None)
             for number, ((planned, facts), estimate) in enumerate(estimated, first_index + 1)
         ]
-        SideBySide(self, tasks, places, done).run(interrupts)
+        ConcurrentTrials(self, tasks, resources, done).run(interrupts)
 
     def _one(
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
     ) -> tuple[Trial, bool]:
         """Return a trial and whether it already had its record; run it if not."""
-        trial = self.kept(facts)
+        trial = self.stored_trial(facts)
         number, count = number_of
         resumed = trial is not None
         if trial is None:
@@ -190,7 +187,7 @@ class Runner:
         self.listener.trial_finished(trial, number, resumed=resumed)
         return trial, resumed
 
-    def kept(self, facts: TrialFacts) -> Trial | None:
+    def stored_trial(self, facts: TrialFacts) -> Trial | None:
         """Return the trial if it already has its record and the run resumes."""
         return self.workspace.resume(facts) if self.resume else None
 

@@ -55,12 +55,12 @@ def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> Non
         os._exit(1)
 
 
-def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done | Failed:
-    """Run a trial and write its record; `told` is called with the progress."""
+def answer(setup: Setup, order: Order, report: Callable[[Progress], None]) -> Done | Failed:
+    """Run a trial and write its record; `report` is called with the progress."""
     try:
         record = open_record(order.folder, order.facts)
         try:
-            return _run_order(setup, order, record, told)
+            return _run_order(setup, order, record, report)
         except BaseException:
             record.abandon()
             raise
@@ -82,10 +82,10 @@ class _Observer:
     """Writes rows to the record, and forwards progress."""
 
     record: RecordWriter
-    told: Callable[[Progress], None]
+    report: Callable[[Progress], None]
 
     def progressed(self, progress: Progress) -> None:
-        self.told(progress)
+        self.report(progress)
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         self.record.write(table, batch)

@@ -6,7 +6,7 @@
 
 use super::rc::Frames;
 use super::{Host, Timer};
-use crate::record::Context;
+use crate::nic::Context;
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.

@@ -34,7 +34,6 @@ pub(crate) use transfers::{
 
 use crate::link::delayed::Delayed;
 use crate::packet::{FRAMES_AHEAD, Packet};
-use crate::record::Context;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
@@ -48,6 +47,9 @@ use timers::{Timer, Timers};
 use transfers::Transfers;
 use transport::{Config, Controller, Unsent};
 use units::{Instant, Rate, Span, State};
+
+/// Outputs of a host while it is processed.
+pub(crate) type Context = crate::record::Context<Packet>;
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;

@@ -4,7 +4,8 @@
 use super::ledger::WorkIds;
 use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
-use crate::record::{Context, Record};
+use crate::nic::Context;
+use crate::record::Record;
 use units::Instant;
 
 impl Host {

@@ -1,12 +1,11 @@
 //! Counters of all nodes of a partition, updated during a run: packet-hops, payload delivered, retry deadlines.
 
 use super::Record;
-use crate::packet::Packet;
 use std::iter::Sum;
 use units::Instant;
 
 /// Outputs of a host or switch while it is processed.
-pub(crate) type Context = engine::Context<Packet, Record, Totals>;
+pub(crate) type Context<M> = engine::Context<M, Record, Totals>;
 
 /// Counters of the nodes of a partition.
 #[derive(Clone, Copy, Debug, Default)]

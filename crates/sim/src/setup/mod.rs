@@ -22,14 +22,3 @@ pub(crate) use traffic::flows::{Flows, check_flows};
 pub(crate) use traffic::tcp::{Connection, TCP_DESTINATION_PORT, connections, host_tcp};
 pub(crate) use two_phase::TwoPhaseRule;
 pub(crate) use world::{BuildOptions, FabricNode, Layout, World, build};
-
-use spec::SpecError;
-
-/// Error of an unsupported value of a field of a spec.
-pub(crate) fn unsupported(
-    field: impl Into<String>,
-    found: impl Into<String>,
-    allowed: impl Into<String>,
-) -> SpecError {
-    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
-}

@@ -52,7 +52,7 @@ impl Node for FabricNode {
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context,
+        context: &mut Context<Packet>,
     ) -> Instant {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),

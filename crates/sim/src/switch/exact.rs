@@ -13,7 +13,7 @@ use super::queue::{BufferedFrame, EgressPort, Stored, release};
 use super::watchdog::{Checked, Watchdog};
 use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
-use crate::record::Context;
+use crate::switch::Context;
 use engine::Window;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

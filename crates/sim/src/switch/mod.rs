@@ -27,7 +27,6 @@ use crate::link::Dropped;
 use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
-use crate::record::Context;
 use admission::buffer::{BufferPlan, SharedBuffer};
 use admission::pfc::{PausePlan, PauseRequests};
 use admission::pools::Pools;
@@ -48,6 +47,9 @@ use topology::Routes;
 use units::{Instant, NodeId, Span, State};
 use watchdog::Watchdog;
 use wire::Framing;
+
+/// Outputs of a switch while it is processed.
+pub(crate) type Context = crate::record::Context<Packet>;
 
 /// Distance, in inboxes, of the prefetch from the inbox being read.
 const INBOXES_AHEAD: usize = 4;

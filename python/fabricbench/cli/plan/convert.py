@@ -14,7 +14,7 @@ import typer
 from fabricbench.cli.output import note, write
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.words import counted, one_line
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def convert_command(
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
     kind = None if source_format is None else source_format.value
-    read_options = Asked(kind, data_dscp, cnp_dscp, priority, servers)
+    read_options = ReadOptions(kind, data_dscp, cnp_dscp, priority, servers)
     is_input = str(file) == "-"
     content = sys.stdin.buffer.read(FILE_BYTES_MAX) if is_input else content_of(file, str(file))
     fragment = read_device(content, "<stdin>" if is_input else str(file), read_options)
     if output is Shown.JSON:
-        write(json.dumps(fragment.told(), indent=2))
+        write(json.dumps(fragment.content, indent=2))
         return
     if output is Shown.YAML:
         write(_yaml(fragment))

@@ -25,7 +25,7 @@ from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expect_trials import carry_out, packets_of, placed
+from fabricbench.runner.expect_trials import packets_of, placed, run_draws
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
@@ -136,7 +136,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
-        draws, stopped = carry_out(runner, loaded, placements)
+        draws, stopped = run_draws(runner, loaded, placements)
         packets: Sequence[Trial] = ()
         if check and stopped is None and carrier.name != SIMULATOR:
             simulated = packets_of(next(placed(loaded, placements)).loaded)

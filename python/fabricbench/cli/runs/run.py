@@ -236,7 +236,7 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
     """Write the results of a run, and exit with its status."""
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
-    searches = outcome.found
+    searches = outcome.search_results
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
     elif searches and output is Format.TABLE:

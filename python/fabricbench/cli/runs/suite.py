@@ -26,7 +26,7 @@ from fabricbench.report.output.atomic_files import check_page_name, check_writab
 from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, carry_out, load_suite
+from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, load_suite, run_suite
 from fabricbench.runner.trials import Outcome, Runner
 from fabricbench.store import Workspace
 from fabricbench.words import counted
@@ -91,7 +91,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         return _run(store, part, jobs, resume=resume)
 
     test_ends = []
-    for end in carry_out(loaded, run):
+    for end in run_suite(loaded, run):
         test_ends.append(end)
         if end.error is not None:
             note(f"failed: {end.part.loaded.plan.name}: {_error_text(end.error)}")
@@ -174,7 +174,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
-    searches = outcome.found if outcome else ()
+    searches = outcome.search_results if outcome else ()
     # Only the values that hold are results of a search; its other trials are in the workspace.
     result_trials = [trial for search in searches for trial in search.trials] if searches else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}

@@ -24,7 +24,7 @@ from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of, machine_limits, notes_of
 from fabricbench.runner.tuning.confirmation import SEEDS_MIN, evidence_of
-from fabricbench.runner.tuning.definition import Tried, Wanted
+from fabricbench.runner.tuning.definition import Tried, TuningDefinition
 from fabricbench.runner.tuning.evaluation import Evaluator, Units
 from fabricbench.runner.tuning.journal import library
 from fabricbench.runner.tuning.objectives import Aim, aims_of, check_direction, limits_of
@@ -125,7 +125,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else machine_limits(time_limit)
     loaded = [_load_plan(plan, overrides or [], seeds, limits) for plan in plans]
     iterations = tuple(plan_loaded.plan.iterations for plan_loaded in loaded)
-    search_spec = Wanted(
+    search_spec = TuningDefinition(
         space_of(loaded, search, limits), aims, metric_limits, iterations, seed, at_once, pruning
     )
     units = Units(loaded)
@@ -162,7 +162,7 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
     return aims
 
 
-def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
+def _cost(search_spec: TuningDefinition, units: Units, trials: int, confirm: int, *, force: bool) -> str:
     """Return the cost of a search; end the command if it is above the limit without `--force`."""
     cost_ms = (trials + 1) * units.cost_ms(search_spec.shipped())
     cost_ms += 2 * confirm * units.cost_ms(search_spec.shipped(seeds=1))
@@ -175,7 +175,11 @@ def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force
 
 
 def _run_search(
-    search_spec: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
+    search_spec: TuningDefinition,
+    units: Units,
+    store: Workspace,
+    on: str,
+    trials_and_confirm: tuple[int, int],
 ) -> Found:
     """Run the search; end the command if the user stops it."""
     with Interrupts() as interrupts:
@@ -190,7 +194,9 @@ def _run_search(
             executor.close()
 
 
-def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
+def _search(
+    search_spec: TuningDefinition, evaluator: Evaluator, store: Workspace, trials: int, confirm: int
+) -> Found:
     """Run the search, and compare its best point with the shipped one over other seeds."""
     with _display(search_spec, trials) as on_point:
         search = Search(search_spec, evaluator, store.root, on_point)
@@ -205,7 +211,7 @@ def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials:
 
 
 @contextmanager
-def _display(search_spec: Wanted, trials: int) -> Iterator[Callable[[Tried, int], None]]:
+def _display(search_spec: TuningDefinition, trials: int) -> Iterator[Callable[[Tried, int], None]]:
     """Show the progress of a search until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tried, _count: None

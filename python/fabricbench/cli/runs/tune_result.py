@@ -16,7 +16,7 @@ from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.output.sonic import sonic_config
 from fabricbench.report.terminal.text_table import Column, Row, render
 from fabricbench.runner.tuning.confirmation import Change, Confidence, Evidence
-from fabricbench.runner.tuning.definition import Tried, Wanted
+from fabricbench.runner.tuning.definition import Tried, TuningDefinition
 from fabricbench.runner.tuning.plan_fragment import changes, fragment
 from fabricbench.runner.tuning.space import Range
 from fabricbench.words import counted, data_size
@@ -38,7 +38,7 @@ class Found:
         evidence: Comparison of the best point with the shipped one over other seeds, unless it was disabled.
     """
 
-    wanted: Wanted
+    wanted: TuningDefinition
     journal: Path
     tried: Sequence[Tried]
     best: Tried | None
@@ -161,7 +161,8 @@ def _changes(changes: Sequence[Change]) -> str:
 def _evidence_text(evidence: Evidence) -> str:
     lines = [_confidence_text(confidence) for confidence in evidence.confidences]
     lines += [
-        f"{limit}: {'kept' if is_kept else 'not kept'} with these seeds" for limit, is_kept in evidence.kept
+        f"{limit}: {'kept' if is_kept else 'not kept'} with these seeds"
+        for limit, is_kept in evidence.limits_met
     ]
     return "\n".join(lines)
 
@@ -234,7 +235,7 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
             for entry in evidence.confidences
         ],
         "metrics": [vars(entry) for entry in evidence.changes],
-        "limits": {str(limit): is_kept for limit, is_kept in evidence.kept},
+        "limits": {str(limit): is_kept for limit, is_kept in evidence.limits_met},
     }
 
 

@@ -60,8 +60,8 @@ class _Lab:
         self.nodes = self._nodes()
         self.links = list(self._links()) if self.nodes else []
 
-    def refuse(self, path: FieldPath, found: str, allowed: str = "", hint: str = "") -> None:
-        self.problems.append(self.document.problem(path, found, allowed, hint))
+    def refuse(self, path: FieldPath, actual: str, allowed: str = "", hint: str = "") -> None:
+        self.problems.append(self.document.problem(path, actual, allowed, hint))
 
     def _nodes(self) -> dict[str, bool]:
         """Return which nodes are hosts, by their names."""
@@ -181,8 +181,8 @@ class _Lab:
             texts.append(end)
         return texts[0], texts[1]
 
-    def _leave(self, path: FieldPath, what: str) -> None:
-        self.left_out.append(f"links.{path[-1]}: a link out of the lab ({what})")
+    def _leave(self, path: FieldPath, reason: str) -> None:
+        self.left_out.append(f"links.{path[-1]}: a link out of the lab ({reason})")
 
     def _rate(self, link: Mapping[str, Any], path: FieldPath) -> str | None:
         for section in ("vars", "labels"):

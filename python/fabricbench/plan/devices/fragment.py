@@ -53,8 +53,9 @@ class Fragment:
         """The fields in the form of a plan: nested mappings."""
         return nested((value.field, value.value) for value in self.values)
 
-    def told(self) -> dict[str, Any]:
-        """Return the fragment as values for JSON."""
+    @property
+    def content(self) -> dict[str, Any]:
+        """Its JSON object."""
         return {
             "format": self.format,
             "source": self.source,

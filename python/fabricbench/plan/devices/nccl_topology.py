@@ -93,9 +93,9 @@ class _Tree:
     def _doctype(self, *_: object) -> None:
         raise self._error("a document type, which may hold entities", "XML of NCCL, which has none")
 
-    def _error(self, found: str, allowed: str, line: int | None = None) -> PlanError:
+    def _error(self, actual: str, allowed: str, line: int | None = None) -> PlanError:
         location = Place(self.source, line or self._parser.CurrentLineNumber, 1)
-        return PlanError([Problem(location, "", found, allowed)])
+        return PlanError([Problem(location, "", actual, allowed)])
 
 
 def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
@@ -151,7 +151,7 @@ class _Host:
         nets = [element for element in system.all("net") if element.values.get("coll") != "1"]
         nics_without_net = [element for element in system.all("nic") if not any(element.all("net"))]
         slots = self._of_class("net", _ADAPTER_CLASSES) if not nics_without_net else []
-        self.apart: list[str] = []
+        self.host_only: list[str] = []
         usable = self._for_gpus(nets)
         self.nets = [self._net(element) for element in (*usable, *nics_without_net, *slots)]
         self.merged = self._merged()
@@ -165,9 +165,9 @@ class _Host:
         if self.problems:
             raise PlanError(self.problems)
 
-    def _refuse(self, element: _Element, name: str, found: str, allowed: str, hint: str = "") -> None:
+    def _refuse(self, element: _Element, name: str, actual: str, allowed: str, hint: str = "") -> None:
         field_name = ".".join(part for part in (element.tag, name) if part)
-        self.problems.append(Problem(Place(self.source, element.line, 1), field_name, found, allowed, hint))
+        self.problems.append(Problem(Place(self.source, element.line, 1), field_name, actual, allowed, hint))
 
     def _of_class(self, tag: str, classes: Sequence[str]) -> list[_Element]:
         """Return the slots of PCI with the first of some classes that occurs.
@@ -196,12 +196,12 @@ class _Host:
         sockets = [net for net in nets if self._is_socket(net)]
         rdma = [net for net in nets if not self._is_socket(net)]
         if sockets and rdma:
-            self.apart += [f"{_name(net)} (sockets)" for net in sockets]
+            self.host_only += [f"{_name(net)} (sockets)" for net in sockets]
             nets = rdma
         direct = [net for net in nets if net.values.get("gdr") == "1"]
         without_gpu_direct = [net for net in nets if net.values.get("gdr") == "0"]
         if direct and without_gpu_direct:
-            self.apart += [f"{_name(net)} (no GPU Direct RDMA)" for net in without_gpu_direct]
+            self.host_only += [f"{_name(net)} (no GPU Direct RDMA)" for net in without_gpu_direct]
             nets = [net for net in nets if net not in without_gpu_direct]
         return list(nets)
 
@@ -332,9 +332,9 @@ class _Host:
         return f"{counted(len(groups), 'adapter')}{ports} ({names})"
 
     def _warnings(self, rates: Counter[int], rate: int | None, servers: int | None) -> Iterator[str]:
-        yield from self._told_by_class(rate)
-        if self.apart:
-            yield f"not counted, as GPUs have other adapters: {', '.join(map(shorten, self.apart))}"
+        yield from self._class_warnings(rate)
+        if self.host_only:
+            yield f"not counted, as GPUs have other adapters: {', '.join(map(shorten, self.host_only))}"
         if self.merged:
             names = ", ".join(map(shorten, self.merged))
             yield f"{names}: the ports of the adapter together are one link here, as fast as the others"
@@ -356,7 +356,7 @@ class _Host:
         elif rails != gpus:
             yield f"{gpus} GPUs and {counted(rails, 'adapter')}: a rank for each adapter here"
 
-    def _told_by_class(self, rate: int | None) -> Iterator[str]:
+    def _class_warnings(self, rate: int | None) -> Iterator[str]:
         """Yield warnings of devices identified by their class of PCI, and of values missing then."""
         if "gpu" in self.by_class:
             yield "GPUs are those by their class of PCI, as in a file for NCCL_TOPO_FILE: NVLink is not in it"

@@ -11,7 +11,7 @@ from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import text_of
 from fabricbench.plan.devices.sonic_config import conversion
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
-from fabricbench.plan.devices.sonic_config.conversion import Carried
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities
 from fabricbench.plan.devices.sonic_config.redis_dump import configuration_of
 
 SONIC: Final = "sonic"
@@ -23,7 +23,7 @@ _BRACE: Final = re.compile(rb"(?m)^\s*\{\s*$")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadOptions:
     """Options of the user for a file.
 
     Attributes:
@@ -41,20 +41,20 @@ class Asked:
     servers: int | None = None
 
 
-def read_device(content: bytes, source: str, asked: Asked) -> Fragment:
+def read_device(content: bytes, source: str, options: ReadOptions) -> Fragment:
     """Read the bytes of a file of a device as fields of a plan.
 
     Raises:
         PlanError: It has errors.
     """
-    kind = asked.format or _kind(content)
+    kind = options.format or _kind(content)
     if kind == SONIC:
-        carried = Carried(asked.priority, asked.data_dscp, asked.cnp_dscp)
-        return conversion.fragment_of(Sonic(configuration_of(content, source)), carried)
+        traffic = TrafficPriorities(options.priority, options.data_dscp, options.cnp_dscp)
+        return conversion.fragment_of(Sonic(configuration_of(content, source)), traffic)
     text = text_of(content, source)
     if kind == CONTAINERLAB:
         return containerlab.fragment_of(text, source)
-    return nccl_topology.fragment_of(text, source, asked.servers)
+    return nccl_topology.fragment_of(text, source, options.servers)
 
 
 def _kind(content: bytes) -> str:

@@ -16,7 +16,7 @@ from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import content_of
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
-from fabricbench.plan.devices.sonic_config.conversion import FIELDS, Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.conversion import FIELDS, TrafficPriorities, fragment_of
 from fabricbench.plan.devices.sonic_config.redis_dump import configuration_of
 from fabricbench.plan.devices.sonic_config.tables import DSCP_MAX, PRIORITIES
 from fabricbench.plan.devices.switch_values import (
@@ -102,9 +102,9 @@ class Configurations:
         if isinstance(config.get("values"), dict):
             return Configured(_with_record(config, document))
         files = self._by_switch(files)
-        carried = _priorities_of(config, document)
+        traffic = _priorities_of(config, document)
         names = list(files.values() if isinstance(files, dict) else files)
-        read_files = [_ReadFile(sonic, fragment_of(sonic, carried)) for sonic in self._files(names, document)]
+        read_files = [_ReadFile(sonic, fragment_of(sonic, traffic)) for sonic in self._files(names, document)]
         problems = [
             problem
             for read_file in read_files
@@ -293,7 +293,7 @@ def _different_values(
                 yield document.problem(CONFIG, actual, allowed, hint)
 
 
-def _priorities_of(config: Mapping[str, Any], document: Document) -> Carried:
+def _priorities_of(config: Mapping[str, Any], document: Document) -> TrafficPriorities:
     """Return the priorities of data and CNPs in the plan, and those of its other traffic."""
 
     def priority(*path: str | int) -> int | None:
@@ -315,7 +315,7 @@ def _priorities_of(config: Mapping[str, Any], document: Document) -> Carried:
         for name in ("data_dscp", "cnp_dscp")
         if type(config.get(name)) is int and 0 <= config[name] <= DSCP_MAX
     }
-    return Carried(
+    return TrafficPriorities(
         priority("transport", "priorities", "data"),
         dscps.get("data_dscp"),
         dscps.get("cnp_dscp"),

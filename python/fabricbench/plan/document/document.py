@@ -55,9 +55,9 @@ class Document:
                 return None
         return node
 
-    def problem(self, path: FieldPath, found: str, allowed: str = "", hint: str = "") -> Problem:
+    def problem(self, path: FieldPath, actual: str, allowed: str = "", hint: str = "") -> Problem:
         """Describe a problem with the field at `path`."""
-        return Problem(self.place(path), dotted(path), found, allowed, hint)
+        return Problem(self.place(path), dotted(path), actual, allowed, hint)
 
     def problems(self, field_problems: Iterable[FieldProblem]) -> list[Problem]:
         """Return problems of fields with the location of each in the file."""

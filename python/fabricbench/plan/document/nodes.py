@@ -51,17 +51,17 @@ def first_no_text(text: str) -> str:
     return match[0] if match else ""
 
 
-def told_character(character: str) -> str:
-    """Name a character in an error."""
+def character_text(character: str) -> str:
+    """Return a character as text for an error."""
     return f"the character U+{ord(character):04X}"
 
 
 class _RefusedError(Exception):
     """More nodes or deeper nesting than a plan can have, or an escape beyond Unicode."""
 
-    def __init__(self, found: str, allowed: str, line: int, column: int) -> None:
-        super().__init__(found)
-        self.found, self.allowed, self.line, self.column = found, allowed, line, column
+    def __init__(self, actual: str, allowed: str, line: int, column: int) -> None:
+        super().__init__(actual)
+        self.found, self.allowed, self.line, self.column = actual, allowed, line, column
 
 
 class _BoundedComposer(Composer):
@@ -96,9 +96,9 @@ class _BoundedComposer(Composer):
         self._depth -= 1
         return node
 
-    def _refuse(self, found: str, allowed: str) -> NoReturn:
+    def _refuse(self, actual: str, allowed: str) -> NoReturn:
         mark = self.parser.peek_event().start_mark
-        raise _RefusedError(found, allowed, mark.line + 1, mark.column + 1)
+        raise _RefusedError(actual, allowed, mark.line + 1, mark.column + 1)
 
 
 def compose(text: str, source: str) -> Any:
@@ -117,7 +117,7 @@ def compose(text: str, source: str) -> Any:
         raise PlanError([Problem(location, "", f"text that is no YAML: {reason}")]) from error
     except ReaderError as error:
         location = Place(source, text.count("\n", 0, error.position) + 1)
-        raise PlanError([Problem(location, "", told_character(chr(error.character)), "text")]) from error
+        raise PlanError([Problem(location, "", character_text(chr(error.character)), "text")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
 
@@ -170,7 +170,7 @@ class Builder:
                 continue
             key = str(key_node.value)
             if bad_character := first_no_text(key):
-                self._refuse(key_node, path, f"{told_character(bad_character)} in a key", "text")
+                self._refuse(key_node, path, f"{character_text(bad_character)} in a key", "text")
                 continue
             line = key_node.start_mark.line + 1
             if key in first_lines:
@@ -186,7 +186,7 @@ class Builder:
         """Return the value of a scalar by its tag."""
         tag = _tag(node)
         if bad_character := first_no_text(str(node.value)):
-            return self._refuse(node, path, told_character(bad_character), "text")
+            return self._refuse(node, path, character_text(bad_character), "text")
         try:
             return _scalar_value(tag, node.value)
         except ValueError:
@@ -194,8 +194,8 @@ class Builder:
                 node, path, f"{shorten(str(node.value))} with the tag {node.tag}", "plain values"
             )
 
-    def _refuse(self, node: Any, path: FieldPath, found: str, allowed: str = "") -> None:
-        self.problems.append(Problem(self._place(node), dotted(path), found, allowed))
+    def _refuse(self, node: Any, path: FieldPath, actual: str, allowed: str = "") -> None:
+        self.problems.append(Problem(self._place(node), dotted(path), actual, allowed))
 
     def _place(self, node: Any) -> Place:
         return Place(self.source, node.start_mark.line + 1, node.start_mark.column + 1)

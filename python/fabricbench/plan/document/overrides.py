@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fabricbench.plan.document.document import Document, read_value
-from fabricbench.plan.document.nodes import DEPTH_MAX, first_no_text, kind_name, shorten, told_character
+from fabricbench.plan.document.nodes import DEPTH_MAX, character_text, first_no_text, kind_name, shorten
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
 _OWN_KEYS_OF_SWEEP: Final = ("data_size", "message_size", "zip")
@@ -57,7 +57,7 @@ def _apply(document: Document, override: str) -> Document:
     """Return the document with one override applied."""
     source = f"-s {override}"
     if bad_character := first_no_text(override):
-        raise PlanError([Problem(Place(source), "", told_character(bad_character), "text")])
+        raise PlanError([Problem(Place(source), "", character_text(bad_character), "text")])
     name, equals, text = override.partition("=")
     parts = name.strip().split(".")
     if not equals or not all(parts):
@@ -142,9 +142,9 @@ def _index(items: list[Any], part: str, written: Written, path: FieldPath) -> in
 
 def _inside_single_value(node: object, parts: list[str], written: Written, path: FieldPath) -> Problem:
     """Return the problem of an override of a field inside text or a number."""
-    found = f"the field {shorten(parts[0])} inside {shorten(str(node))}, which is {kind_name(node)}"
+    actual = f"the field {shorten(parts[0])} inside {shorten(str(node))}, which is {kind_name(node)}"
     hint = f"give the whole mapping: {written.example.format(dotted(path), parts[0])}"
-    return Problem(written.place, dotted(path), found, "fields inside mappings", hint)
+    return Problem(written.place, dotted(path), actual, "fields inside mappings", hint)
 
 
 def _moved(document: Document, data: dict[str, Any], path: FieldPath, written: Written) -> Document:

@@ -127,11 +127,8 @@ def _home_hint(key: str, model: type[PlanModel]) -> str:
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
-def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
-    """Return data with names of another spelling, which a validation refused, replaced by the known names.
-
-    It is the same object if there are none.
-    """
+def with_canonical_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return data with refused names of another spelling replaced by those of the fields; itself if none."""
     for details in error.errors(include_url=False):
         path, value = _document_path(details["loc"]), details["input"]
         names: list[str] = []

@@ -66,11 +66,6 @@ def _content() -> Mapping[str, Any]:
     return content
 
 
-def results_version() -> str:
-    """Return the version of the flow model's results that was measured."""
-    return str(_content()["results"])
-
-
 def measured(kind: str) -> Measured:
     """Return the error of a kind; for an unmeasured kind, that of no jobs."""
     statistics = _content()["kinds"].get(kind)

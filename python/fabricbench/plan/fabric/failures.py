@@ -81,7 +81,7 @@ class LinkDown(Passing):
 
 
 class LinkUp(PlanModel):
-    """The link carries frames again."""
+    """A link transmits frames again."""
 
     kind: Literal["link-up"] = Field(description="The link carries frames again.")
     at_ps: Time = Field(alias="at", description=_AT)
@@ -198,7 +198,7 @@ class SwitchDown(Passing):
 
 
 class SwitchUp(PlanModel):
-    """The links of a switch carry frames again, but for those that are down themselves."""
+    """The links of a switch transmit frames again, except those that are down themselves."""
 
     kind: Literal["switch-up"] = Field(description="The links of a switch carry frames again.")
     at_ps: Time = Field(alias="at", description=_AT)

@@ -49,7 +49,7 @@ class Infiniband(PlanModel):
 
 
 class LinkLayerForm(PlanModel):
-    """What every link is, if not Ethernet."""
+    """Link layer of all links other than Ethernet."""
 
     infiniband: Infiniband = Field(description="InfiniBand.")
 

@@ -1,4 +1,4 @@
-"""The network of a plan: topology, load balancing, switches, NICs."""
+"""The network of a plan: topology, load balancing, switches, NICs, failures, extra delays, shared memory."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -41,7 +41,7 @@ class ExtraDelay(PlanModel):
 
 
 class SharedMemory(PlanModel):
-    """What ranks on one host have between them in place of the network."""
+    """Connection between ranks on one host, used in place of the network."""
 
     rate_bps: Rate = Field(
         default="80Gbps",

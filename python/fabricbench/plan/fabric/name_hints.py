@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.engine import Description
 
 
-def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
+def near_name_hint(plan: Plan, path: FieldPath, name: str) -> str:
     """Suggest the link or switch nearest to the one that a field names.
 
     Returns:
@@ -25,15 +25,15 @@ def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
     is_of_settings = path[:2] == ("fabric", "switch_settings") and path[-2] == "switches"
     if path[:1] != ("fabric",) or not (is_of_chip or is_of_settings or path[-1] in ("link", "switch")):
         return ""
-    if " " in found:
+    if " " in name:
         return ""  # a sentence: the name is right, and something else is not
-    if path[-1] == "link" and "-" not in found:
+    if path[-1] == "link" and "-" not in name:
         return ""  # one node has many links
     description = _described(plan)
     if description is None:
         return ""
     names = _links(description) if path[-1] == "link" else _switches(description)
-    return close_match_hint(found, dict.fromkeys(names))
+    return close_match_hint(name, dict.fromkeys(names))
 
 
 def _described(plan: Plan) -> "Description | None":

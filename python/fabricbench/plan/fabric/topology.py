@@ -132,7 +132,7 @@ class FatTree(PlanModel):
 
 
 class RailOptimised(PlanModel):
-    """Servers of several GPUs, each with its own NIC; NIC `i` of every server goes to rail switch `i`."""
+    """Servers of several GPUs, each with its own NIC; NIC `i` of every server connects to rail switch `i`."""
 
     kind: Literal["rail-optimised"] = Field(
         description=(
@@ -261,7 +261,7 @@ class RailPods(PlanModel):
 
 
 class MultiPlane(PlanModel):
-    """Leaf-spine fabrics beside each other, one for each port of the hosts."""
+    """Separate leaf-spine fabrics in parallel, one for each port of the hosts."""
 
     kind: Literal["multi-plane"] = Field(
         description=(

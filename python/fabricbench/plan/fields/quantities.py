@@ -304,6 +304,6 @@ def parse_rounds(value: object) -> int:
         UnitError: It is no whole number from 1 to `ROUNDS_MAX`.
     """
     if type(value) is not int or not 1 <= value <= ROUNDS_MAX:
-        found = shown(value) if type(value) is int else units.describe(value)
-        raise UnitError(found, f"a whole number from 1 to {ROUNDS_MAX}")
+        actual = shown(value) if type(value) is int else units.describe(value)
+        raise UnitError(actual, f"a whole number from 1 to {ROUNDS_MAX}")
     return value

@@ -1,4 +1,4 @@
-"""Checks of jobs: ranks on hosts, names, algorithms, arrivals, software, and runs of single jobs."""
+"""Checks of jobs and TCP traffic: ranks on hosts, algorithms, arrivals, MPI, software, and single jobs."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,4 @@
-"""A job of a plan: ranks that run a collective together, offer messages or do storage.
-
-Open-loop traffic in a plan: messages that are offered at given times.
-"""
+"""A job of a plan: ranks that run a collective, offer messages at random times (open loop) or do storage."""
 
 from typing import Annotated, Any, Final, Literal
 

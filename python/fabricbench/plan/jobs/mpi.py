@@ -1,4 +1,4 @@
-"""MPI's additions to a collective: the handshake before large messages, rounds and copies; their checks."""
+"""MPI: the handshake before large messages, and the collectives with a root or blocks of their own."""
 
 from typing import Final
 

@@ -17,7 +17,7 @@ LOGICAL_BLOCK_BYTES: Final = 512
 
 
 class Storage(PlanModel):
-    """What storage clients do, as `fio` has it with `rw=randwrite`, in the way of NVMe over Fabrics."""
+    """Operations of storage clients, as of `fio` with `rw=randwrite`, over NVMe over Fabrics."""
 
     clients: Hosts = Field(
         description="Hosts that issue operations: ranges such as `0-10`, or a list. They are the first ranks."

@@ -54,7 +54,7 @@ class Case:
     axes: Axes = field(default=(), compare=False)
 
 
-AS_IT_STANDS: Final = Case(BASE_VARIANT)
+BASE_CASE: Final = Case(BASE_VARIANT)
 """The plan without variants and swept fields."""
 
 

@@ -30,7 +30,7 @@ Values = Annotated[
 
 
 class FieldValues(PlanModel):
-    """Fields by their dotted paths, each with its values; what a path may be, the checks of a sweep say."""
+    """Fields by their dotted paths, each with its values; `sweep.fields` checks the paths."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Values]
@@ -59,7 +59,7 @@ class Zip(FieldValues):
 
 
 class Sweep(FieldValues):
-    """What changes from trial to trial: `data_size` or `message_size`, and fields by their dotted paths."""
+    """Settings that change between trials: `data_size` or `message_size`, and fields by dotted paths."""
 
     data_size: Sizes | None = Field(
         default=None,

@@ -71,7 +71,7 @@ class VariantDocument:
         """Whether it is the base plan, without variant and swept values."""
         return self.label == BASE_VARIANT and not self.swept
 
-    def told(self, problem: Problem) -> Problem:
+    def named(self, problem: Problem) -> Problem:
         """Return a problem with the name of this variant; outside its own fields, at the variant's name."""
         if self.is_plan:
             return problem
@@ -88,12 +88,12 @@ class VariantDocument:
         return replace(problem, place=self.swept.get(problem.place, problem.place)) if is_name else problem
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def naming_problems(self) -> Iterator[None]:
         """Add the name of this variant to every problem that the block raises."""
         try:
             yield
         except PlanError as error:
-            raise PlanError(self.told(problem) for problem in error.problems) from error
+            raise PlanError(self.named(problem) for problem in error.problems) from error
 
 
 def variant_documents(plan: Plan, document: Document) -> list[VariantDocument]:
@@ -108,7 +108,7 @@ def variant_documents(plan: Plan, document: Document) -> list[VariantDocument]:
     swept_combinations = _Combinations(plan, document)
     for variant in _variants(plan, document):
         try:
-            with variant.telling():
+            with variant.naming_problems():
                 changed = replace(variant, document=_changed(variant))
             documents += swept_combinations.of(changed)
         except PlanError as error:
@@ -143,7 +143,7 @@ class _Combinations:
                 for setting in settings
             }
             combination = replace(variant, case=Case(variant.label, number, axes), swept=swept)
-            with combination.telling():
+            with combination.naming_problems():
                 yield replace(combination, document=self._applied(variant.document, settings))
 
     def _applied(self, document: Document, settings: Sequence[Setting]) -> Document:
@@ -228,7 +228,9 @@ def _written(document: Document, path: FieldPath, value: object, example: str) -
 _VariantProblem = tuple[VariantDocument, Problem]
 
 
-def told_once(problems: Sequence[_VariantProblem], documents: Sequence[VariantDocument]) -> list[Problem]:
+def merged_problems(
+    problems: Sequence[_VariantProblem], documents: Sequence[VariantDocument]
+) -> list[Problem]:
     """Return the problems of variants without duplicates: first those that all have, as the plan's own.
 
     A problem of every combination with a swept value is a problem of that value.
@@ -264,14 +266,14 @@ def _merged_problem(group: Sequence[_VariantProblem], reach: int) -> Problem:
     variant, problem = next((member for member in group if member[1].hint), group[0])
     is_of_all = len(group) == reach
     if len(group) == 1 and not (is_of_all and problem.place in variant.swept):
-        return variant.told(problem)
+        return variant.named(problem)
     if len({member.allowed for _, member in group}) > 1:
         problem = replace(problem, allowed=f"{problem.allowed}, {variant.name}")
     if is_of_all:
         return problem
     if variant.swept:
         others = counted(len(group) - 1, "other combination")
-        return replace(variant.told(problem), found=f"{problem.found}, {variant.name} and {others}")
+        return replace(variant.named(problem), found=f"{problem.found}, {variant.name} and {others}")
     labels = ", ".join(f"`{member.label}`" for member, _ in group)
     return replace(problem, found=f"{problem.found}, in variants {labels}")
 

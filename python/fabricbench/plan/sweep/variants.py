@@ -23,7 +23,7 @@ VARIANTS_MAX: Final = 1_000
 
 
 class Variant(PlanModel):
-    """The plan with some fields changed, to be run beside other variants of it."""
+    """The plan with some fields changed, compared with other variants of it."""
 
     name: Name = Field(description="Name of the variant, unique in the plan; neither `base` nor `solo`.")
     reference: bool = Field(

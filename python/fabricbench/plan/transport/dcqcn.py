@@ -207,7 +207,7 @@ class Dcqcn(PlanModel):
 
     @property
     def without_effect(self) -> list[str]:
-        """Fields of the sender that are given although it does not react."""
+        """Fields of the sender that are set although it does not react."""
         if self.reacts:
             return []
         others = {"preset", "reaction", "cnp_interval_ps"}

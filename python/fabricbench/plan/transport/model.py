@@ -22,9 +22,9 @@ _PORT_MTU_MAX: Final = LIMITS["TcpSpec.mtu_bytes"][1]
 """Largest Ethernet MTU: that of jumbo frames of usual switches [bytes]."""
 
 
-def is_port_mtu(found: int) -> bool:
+def is_port_mtu(mtu: int) -> bool:
     """Whether a number is an Ethernet MTU with room for a RoCE MTU."""
-    return _PORT_MTU_MIN <= found <= _PORT_MTU_MAX
+    return _PORT_MTU_MIN <= mtu <= _PORT_MTU_MAX
 
 
 class Priorities(PlanModel):
@@ -79,7 +79,7 @@ class RateControl(PlanModel):
 
     @property
     def kinds(self) -> list[str]:
-        """Names of those that are given: one, in a plan that was checked."""
+        """Names of the rate controls that are set: one in a checked plan."""
         return [name for name in ("dcqcn", "swift", "timely") if getattr(self, name) is not None]
 
     @property

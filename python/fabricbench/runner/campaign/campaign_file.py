@@ -12,15 +12,15 @@ from pydantic import Field
 
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import apply_overrides
-from fabricbench.plan.document.shipped import find_plan, shipped_plans
+from fabricbench.plan.document.shipped import find_plan
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import FieldProblem, PlanError, Problem
+from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.model import SIZE_FIELDS
-from fabricbench.runner.loading import check_no_search, load
+from fabricbench.runner.loading import check_no_search, entry_plan, entry_problems, load
 
 PLANS_MAX = 1_000
 SEEDS_MAX = 10_000
@@ -96,11 +96,11 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
         if trials_max is not None and sum(len(plan.trials) for plan in loaded) > trials_max:
             break
         try:
-            name = _plan_name_or_path(entry.plan, path)
+            name = entry_plan(entry.plan, path)
             loaded.append(load(name, list(_overrides(campaign_file, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
-            problems += document.problems(_field_problems(error, index))
+            problems += entry_problems(error, document, ("plans", index, "plan"))
     if problems:
         raise PlanError(problems)
     return Campaign(
@@ -120,11 +120,6 @@ def campaign_name(path: Path) -> str:
 def _read_campaign(path: Path) -> tuple[Document, CampaignFile]:
     document = read_file(path, str(path))
     return document, read_model(document, CampaignFile)
-
-
-def _plan_name_or_path(plan: str, path: Path) -> str:
-    """Return a shipped plan's name, or the path of a plan relative to the campaign's folder."""
-    return plan if plan in shipped_plans() else str(path.parent / plan)
 
 
 def _overrides(campaign_file: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]:
@@ -155,10 +150,3 @@ def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
     file, source = find_plan(name)
     sweep = apply_overrides(read_file(file, source), changes).value(("sweep",))
     return {field: sweep[field] for field in SIZE_FIELDS if field in sweep} if isinstance(sweep, dict) else {}
-
-
-def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
-    """Yield the problems of a plan, located at its entry in the campaign file."""
-    for problem in error.problems:
-        message, _, hint = problem.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield FieldProblem(("plans", index, "plan"), f"a mistake: {message}", "", hint)

@@ -58,14 +58,14 @@ def joined(on: str) -> Any:
     if on != LOCAL:
         _require_listener(on)
         _use_token()
-    with _signals_kept():
+    with _signals_restored():
         ray = _library()
         _join(ray, on)
     return ray
 
 
 @contextmanager
-def _signals_kept() -> Iterator[None]:
+def _signals_restored() -> Iterator[None]:
     """Restore the signal handlers: Ray installs one that ends this process on SIGTERM at any point."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.getsignal(number) for number in numbers]
@@ -118,7 +118,7 @@ def head_of(ray: Any, on: str) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
-def gone(on: str, reason: str) -> ClusterError:
+def cluster_lost(on: str, reason: str) -> ClusterError:
     """Return the error for a joined cluster that has disappeared."""
     cluster = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
     return ClusterError(f"{cluster} is gone: {reason}", _RESUME_HINT)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from fabricbench.runner.campaign.cluster import gone, listens
+from fabricbench.runner.campaign.cluster import cluster_lost, listens
 from fabricbench.runner.campaign.progress_actor import Report
 from fabricbench.runner.campaign.tasks import Nodes
 from fabricbench.runner.campaign.worker import Answer
@@ -34,7 +34,7 @@ class Pool:
     """The workers of a cluster.
 
     Attributes:
-        nodes: Its nodes at the last `look`.
+        nodes: Its nodes at the last `refresh_nodes`.
         tasks: Number of tasks that run or wait for a core.
     """
 
@@ -63,17 +63,17 @@ class Pool:
         # Ray logs lost workers to standard output, which is reserved for the result.
         self._peer = Peer("fabricbench.runner.campaign.tasks", stdout=_STDERR)
         try:
-            self._head = self._told((on, setups, self._mark, has_reports))
-            self.nodes = self._ask("nodes")
+            self._head = self._request((on, setups, self._mark, has_reports))
+            self.nodes = self._call("nodes")
         except BaseException:
             self.close()
             raise
 
-    def _ask(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> Any:
         """Call a method of `Tasks` in the process."""
-        return self._told((method, arguments))
+        return self._request((method, arguments))
 
-    def _told(self, message: object) -> Any:
+    def _request(self, message: object) -> Any:
         """Send a message to the process and return its answer.
 
         Raises:
@@ -86,7 +86,7 @@ class Pool:
             answer = self._peer.connection.recv()
         except (EOFError, OSError) as error:
             self._peer.end(_HEAD_CHECK_S)
-            raise gone(self._on, f"the process that used it {self._peer.ending()}") from error
+            raise cluster_lost(self._on, f"the process that used it {self._peer.ending()}") from error
         if isinstance(answer, Failed):
             raise answer.error
         self.tasks, returned = answer
@@ -100,7 +100,9 @@ class Pool:
         self._missed_at = self._missed_at or time.monotonic()
         if time.monotonic() - self._missed_at > _HEAD_TIMEOUT_S:
             head_address = _address(self._head)
-            raise gone(self._on, f"its head has not listened at {head_address} for {_HEAD_TIMEOUT_S} s")
+            raise cluster_lost(
+                self._on, f"its head has not listened at {head_address} for {_HEAD_TIMEOUT_S} s"
+            )
 
     @property
     def is_cut_off(self) -> bool:
@@ -113,9 +115,9 @@ class Pool:
         Raises:
             ClusterError: The cluster has disappeared.
         """
-        self._ask("begin", orders, memory_bytes)
+        self._call("begin", orders, memory_bytes)
 
-    def look(self) -> None:
+    def refresh_nodes(self) -> None:
         """Refresh the list of nodes, unless the head is not listening.
 
         Raises:
@@ -123,11 +125,11 @@ class Pool:
         """
         self._see_head()
         if not self.is_cut_off:
-            self.nodes = self._ask("nodes")
+            self.nodes = self._call("nodes")
 
     def reports(self) -> Sequence[Report]:
         """Return the reports since the last call; some of their trials may have ended."""
-        reports: Sequence[Report] = self._ask("reports")
+        reports: Sequence[Report] = self._call("reports")
         return reports
 
     def answers(self, timeout_s: float) -> Sequence[tuple[str, Answer | Exception]]:
@@ -136,7 +138,7 @@ class Pool:
         Raises:
             ClusterError: The cluster has disappeared.
         """
-        answers: Sequence[tuple[str, Answer | Exception]] = self._ask("answers", timeout_s)
+        answers: Sequence[tuple[str, Answer | Exception]] = self._call("answers", timeout_s)
         return answers
 
     def close(self) -> None:

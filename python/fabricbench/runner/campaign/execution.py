@@ -20,7 +20,7 @@ from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.cluster import LOCAL
 from fabricbench.runner.campaign.cluster_pool import Pool
 from fabricbench.runner.campaign.local_pool import LocalPool
-from fabricbench.runner.campaign.progress import Progress, Told
+from fabricbench.runner.campaign.progress import Progress, TrialEvents
 from fabricbench.runner.campaign.trial_units import Unit, longest_first
 from fabricbench.runner.campaign.worker import Answer, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
@@ -41,10 +41,10 @@ T = TypeVar("T")
 class Patience:
     """Retries an operation until the store responds or a timeout has passed."""
 
-    def __init__(self, interrupts: Interrupts, told: Callable[[str], None]) -> None:
-        """Create it; signals end the wait; `told` receives the error, or an empty string on recovery."""
+    def __init__(self, interrupts: Interrupts, report: Callable[[str], None]) -> None:
+        """Create it; signals end the wait; `report` receives the error, or an empty string on recovery."""
         self._interrupts = interrupts
-        self._told = told
+        self._report = report
 
     def __call__(self, do: Callable[[], T]) -> T:
         """Return the result of `do`, which must be safe to repeat after an UnreachableError.
@@ -62,10 +62,10 @@ class Patience:
                 if time.monotonic() > deadline_s:
                     raise
                 has_waited = True
-                self._told(str(error))
+                self._report(str(error))
             else:
                 if has_waited:
-                    self._told("")
+                    self._report("")
                 return result
             self._interrupts.check()
             time.sleep(_PAUSE_S)
@@ -87,7 +87,7 @@ def drive(
     units: Sequence[Unit],
     on: str,
     results: Results,
-    told: Callable[[Progress], None],
+    report: Callable[[Progress], None],
     *,
     listener: Listener | None = None,
     threads: int = 1,
@@ -100,7 +100,7 @@ def drive(
         units: The trials to run; see `units_of`.
         on: `local` for processes of this machine, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
-        told: Called with the progress a few times a second.
+        report: Called with the progress a few times a second.
         listener: Receives the events of single trials, in the order in which they occur.
         threads: Worker threads of each trial, limited to the cores of a node.
         resume: Skip the trials that already have a record.
@@ -125,17 +125,17 @@ def drive(
             else Pool(on, setups, workspace.records, has_reports=has_reports)
         )
         progress.have(pool.nodes.cores)
-        patience = Patience(interrupts, lambda waits: _report_waiting(progress, waits, told))
+        patience = Patience(interrupts, lambda waits: _report_waiting(progress, waits, report))
         driver = _Driver(
-            workspace, pool, waiting, progress, patience, Told(workspace, units, listener), threads
+            workspace, pool, waiting, progress, patience, TrialEvents(workspace, units, listener), threads
         )
         try:
             with closing(pool):
-                told(progress)
+                report(progress)
                 while driver.is_going:
                     interrupts.check()
                     driver.step()
-                    told(progress)
+                    report(progress)
         except BaseException as error:
             driver.give_up(error)
             raise
@@ -179,17 +179,17 @@ class _Driver:
         waiting: Sequence[Unit],
         progress: Progress,
         patiently: Patience,
-        told: Told,
+        events: TrialEvents,
         threads: int,
     ) -> None:
         self._workspace = workspace
         self._pool = pool
         self._waiting = Batches(waiting)
-        self._looked_at = time.monotonic()
+        self._nodes_checked_at = time.monotonic()
         self._running: dict[str, tuple[Unit, Attempt]] = {}
         self._progress = progress
         self._patiently = patiently
-        self._told = told
+        self._events = events
         self._threads = threads
 
     @property
@@ -204,7 +204,7 @@ class _Driver:
 
     def step(self) -> None:
         """Start trials on free cores, and finish those that have ended."""
-        self._look()
+        self._refresh_nodes()
         if self._pool.is_cut_off:
             time.sleep(_WAIT_S)
             return
@@ -217,14 +217,14 @@ class _Driver:
             ended = self._pool.answers(_WAIT_S)
             for key, report in self._pool.reports():
                 if key in self._running:
-                    self._told.heard(self._running[key][0], report)
+                    self._events.reported(self._running[key][0], report)
             self._finish(ended)
 
-    def _look(self) -> None:
+    def _refresh_nodes(self) -> None:
         """Refresh the list of nodes, at most once a second."""
-        if time.monotonic() - self._looked_at > _NODE_CHECK_S:
-            self._pool.look()
-            self._looked_at = time.monotonic()
+        if time.monotonic() - self._nodes_checked_at > _NODE_CHECK_S:
+            self._pool.refresh_nodes()
+            self._nodes_checked_at = time.monotonic()
         self._progress.have(self._pool.nodes.cores)
 
     def _fitting(self, batch: Sequence[Unit], most_bytes: int) -> list[Unit]:
@@ -264,8 +264,8 @@ class _Driver:
         done: list[tuple[str, Answer, Done]] = []
         unfinished: list[tuple[str, Answer | Exception]] = []
         for key, answer in ended:
-            if isinstance(answer, Answer) and isinstance(answer.said, Done):
-                done.append((key, answer, answer.said))
+            if isinstance(answer, Answer) and isinstance(answer.outcome, Done):
+                done.append((key, answer, answer.outcome))
             else:
                 unfinished.append((key, answer))
         if ready := self._all_ready(done):
@@ -275,7 +275,7 @@ class _Driver:
             self._waiting.took(unit, answer.busy_s)
             self._progress.finish(unit, answer)
             self._patiently(partial(_register_in_other_plans, self._workspace, unit))
-            self._patiently(partial(self._told.finished, unit))
+            self._patiently(partial(self._events.finished, unit))
         for key, answer_or_error in unfinished:
             self._lose(key, answer_or_error)
 
@@ -295,7 +295,7 @@ class _Driver:
         """
         if isinstance(answer, Answer):
             self._progress.busy_s += answer.busy_s
-            error = cast("Failed", answer.said).error
+            error = cast("Failed", answer.outcome).error
             if isinstance(error, DiskFullError) and answer.files is None:
                 raise error
         else:
@@ -306,18 +306,18 @@ class _Driver:
         attempt.give_up(error)
         self._fail(unit, error)
 
-    def _ready(self, key: str, answer: Answer, said: Done) -> ReadyTrial:
+    def _ready(self, key: str, answer: Answer, done: Done) -> ReadyTrial:
         _, attempt = self._running[key]
         attempt.ran_on(answer.machine)
         if answer.files is None:
             remove_tries(attempt.folder)
         else:
             put_files(attempt.folder, answer.files)
-        return attempt.ready(said.summary, said.engine, said.record)
+        return attempt.ready(done.summary, done.engine, done.record)
 
     def _fail(self, unit: Unit, error: BaseException) -> None:
         self._progress.failed.append((unit.facts, error))
-        self._told.failed(unit)
+        self._events.failed(unit)
         self._progress.done_ms += unit.cost_ms
 
     def give_up(self, error: BaseException) -> None:

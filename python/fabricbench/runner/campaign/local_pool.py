@@ -19,7 +19,7 @@ from fabricbench.backend.machine import available_cores, available_memory_bytes
 from fabricbench.runner.campaign.progress_actor import Report
 from fabricbench.runner.campaign.tasks import Nodes
 from fabricbench.runner.campaign.worker import Answer
-from fabricbench.runner.concurrency import Places
+from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.parallel import Worker
 from fabricbench.runner.trial_facts import machine_facts
@@ -37,7 +37,7 @@ class _Trial:
     order: Order
     memory_bytes: int | None
     tries: int = 0
-    begun_s: float = 0.0
+    started_s: float = 0.0
 
 
 class LocalPool:
@@ -59,7 +59,7 @@ class LocalPool:
         """
         cores, memory_bytes = available_cores(), available_memory_bytes()
         self.nodes = Nodes(cores, cores, _UNKNOWN_BYTES if memory_bytes is None else memory_bytes)
-        self._places = Places(cores, cores, memory_bytes)
+        self._resources = SharedResources(cores, cores, memory_bytes)
         self._setups = setups
         self._waiting: deque[_Trial] = deque()
         self._busy: list[tuple[Worker, _Trial]] = []
@@ -76,7 +76,7 @@ class LocalPool:
         self._waiting.extend(_Trial(order, memory_bytes) for order in orders)
         self._start()
 
-    def look(self) -> None:
+    def refresh_nodes(self) -> None:
         """Do nothing: this machine does not change."""
 
     def reports(self) -> Sequence[Report]:
@@ -91,7 +91,7 @@ class LocalPool:
         ready = wait([worker.connection for worker, _ in self._busy], timeout_s)
         results: list[tuple[str, Answer | Exception]] = []
         for worker, trial in [pair for pair in self._busy if pair[0].connection in ready]:
-            answer = self._heard(worker, trial)
+            answer = self._received(worker, trial)
             if answer is not None:
                 results.append((trial.order.facts.id, answer))
         self._start()
@@ -111,8 +111,8 @@ class LocalPool:
         while self._waiting:
             running = [trial.memory_bytes for _, trial in self._busy]
             cores = sum(trial.order.cores for _, trial in self._busy) + self._waiting[0].order.cores
-            is_over = bool(running) and cores > self._places.cores
-            if is_over or not self._places.have_room(running, self._waiting[0].memory_bytes):
+            is_over = bool(running) and cores > self._resources.cores
+            if is_over or not self._resources.has_room(running, self._waiting[0].memory_bytes):
                 return
             self._begin(self._waiting.popleft())
 
@@ -120,15 +120,15 @@ class LocalPool:
         name = trial.order.facts.backend
         worker = self._idle[name].pop() if self._idle[name] else Worker(self._setups[name])
         trial.tries += 1
-        trial.begun_s = time.monotonic()
+        trial.started_s = time.monotonic()
         self._busy.append((worker, trial))
         if self._reports is not None:
             self._reports.append((trial.order.facts.id, None))
-        worker.tell(trial.order)
+        worker.send(trial.order)
 
-    def _heard(self, worker: Worker, trial: _Trial) -> Answer | Exception | None:
+    def _received(self, worker: Worker, trial: _Trial) -> Answer | Exception | None:
         """Return the result of a trial; None if it is still running or was restarted."""
-        message = worker.hear()
+        message = worker.receive()
         if isinstance(message, dict):
             if self._reports is not None:
                 self._reports.append((trial.order.facts.id, message))  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ class LocalPool:
         self._busy.remove((worker, trial))
         if isinstance(message, Done | Failed):
             self._idle[trial.order.facts.backend].append(worker)
-            busy_s = time.monotonic() - trial.begun_s
+            busy_s = time.monotonic() - trial.started_s
             return Answer(message, None, busy_s, platform.node(), machine_facts())
         error = worker.lost(f"trial {trial.order.facts.id}")
         worker.end()

@@ -31,7 +31,7 @@ class Progress:
         seen_at: Time of the last count of cores, by the clock of this process.
         nodes: Number of finished trials on each node, by its address.
         waits: Description of the service that does not respond; empty if none.
-        begun_at: Time of the start, by the clock of this process.
+        started_at: Time of the start, by the clock of this process.
     """
 
     trials: int
@@ -46,7 +46,7 @@ class Progress:
     seen_at: float = field(default_factory=time.monotonic)
     nodes: Counter[str] = field(default_factory=Counter)
     waits: str = ""
-    begun_at: float = field(default_factory=time.monotonic)
+    started_at: float = field(default_factory=time.monotonic)
 
     @property
     def share(self) -> float:
@@ -56,7 +56,7 @@ class Progress:
     @property
     def elapsed_s(self) -> float:
         """Time since the start [s]."""
-        return time.monotonic() - self.begun_at
+        return time.monotonic() - self.started_at
 
     @property
     def left_s(self) -> float | None:
@@ -83,21 +83,21 @@ class Progress:
         return 100 * self.busy_s / there_s if there_s else 0.0
 
 
-class Told:
+class TrialEvents:
     """Sends the events of single trials to a listener; a trial starts with the first report of its worker."""
 
     def __init__(self, workspace: Workspace, units: Sequence[Unit], listener: Listener | None) -> None:
         self._workspace = workspace
         self._count = units[-1].number if units else 0
         self._listener = listener
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
 
-    def heard(self, unit: Unit, progress: TrialProgress | None) -> None:
+    def reported(self, unit: Unit, progress: TrialProgress | None) -> None:
         """Process a report of a worker; a start report of a restarted trial starts it again."""
         if self._listener is None:
             return
-        if progress is None or unit.facts.id not in self._begun:
-            self._begun.add(unit.facts.id)
+        if progress is None or unit.facts.id not in self._started:
+            self._started.add(unit.facts.id)
             self._listener.trial_started(unit.facts, unit.number, self._count)
         if progress is not None:
             self._listener.trial_progressed(progress, unit.number)
@@ -105,8 +105,8 @@ class Told:
     def finished(self, unit: Unit) -> None:
         """Notify the listener that a trial has its record."""
         if self._listener is not None:
-            if unit.facts.id not in self._begun:
-                self.heard(unit, None)
+            if unit.facts.id not in self._started:
+                self.reported(unit, None)
             self._listener.trial_finished(self._workspace.find(unit.facts.id), unit.number, resumed=False)
 
     def failed(self, unit: Unit) -> None:

@@ -24,7 +24,7 @@ class Board:
         """Create an empty queue."""
         self._reports: deque[Report] = deque(maxlen=_REPORTS_MAX)
 
-    def tell(self, trial: str, progress: Progress | None) -> None:
+    def append(self, trial: str, progress: Progress | None) -> None:
         """Append a report."""
         self._reports.append((trial, progress))
 
@@ -42,20 +42,20 @@ class Reporter:
         """Report that the trial starts; without a board, reports are dropped."""
         self._board, self._trial = board, trial
         self._samples: list[Any] = []
-        self._told_at = time.monotonic()
-        self._tell(None)
+        self._reported_at = time.monotonic()
+        self._send(None)
 
     def __call__(self, progress: Progress) -> None:
         """Report progress, at most once per interval."""
         if self._board is None:
             return
         self._samples += progress["samples"]
-        if time.monotonic() - self._told_at >= _EVERY_S:
-            self._told_at = time.monotonic()
+        if time.monotonic() - self._reported_at >= _EVERY_S:
+            self._reported_at = time.monotonic()
             latest = {**progress, "samples": self._samples[-_SAMPLES_MAX:]}
             self._samples = []
-            self._tell(cast("Progress", latest))
+            self._send(cast("Progress", latest))
 
-    def _tell(self, progress: Progress | None) -> None:
+    def _send(self, progress: Progress | None) -> None:
         if self._board is not None:
-            self._board.tell.remote(self._trial, progress)
+            self._board.append.remote(self._trial, progress)

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.runner.campaign.cluster import gone, head_of, joined
+from fabricbench.runner.campaign.cluster import cluster_lost, head_of, joined
 from fabricbench.runner.campaign.progress_actor import Board, Report
-from fabricbench.runner.campaign.worker import Answer, carry_out
+from fabricbench.runner.campaign.worker import Answer, run_orders
 from fabricbench.runner.messages import Failed, Order, Setup, TrialProcessError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Tasks:
         self._tasks: dict[ObjectRef[list[Answer]], _Task] = {}
         with self._reached():
             self._setups = {name: ray.put(setup) for name, setup in setups.items()}
-            self._carry_out = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(carry_out)
-            self._asked: ObjectRef[list[Report]] | None = None
+            self._run_orders = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(run_orders)
+            self._pending_request: ObjectRef[list[Report]] | None = None
             self._board = ray.remote(num_cpus=0, max_restarts=-1)(Board).remote() if has_reports else None
 
     @property
@@ -88,7 +88,7 @@ class Tasks:
         try:
             yield
         except (OSError, self._ray.exceptions.RaySystemError) as error:
-            raise gone(self._on, _first_line(error)) from error
+            raise cluster_lost(self._on, _first_line(error)) from error
 
     def __len__(self) -> int:
         """Return the number of tasks; each has one or more trials."""
@@ -105,7 +105,7 @@ class Tasks:
             resources["memory"] = memory_bytes
         with self._reached():
             setup = self._setups[orders[0].facts.backend]
-            task = self._carry_out.options(**resources).remote(setup, orders, str(self._mark), self._board)
+            task = self._run_orders.options(**resources).remote(setup, orders, str(self._mark), self._board)
             # A client's reference has no hash before the cluster has replied.
             self._tasks[task] = _Task(orders, memory_bytes)
 
@@ -127,9 +127,9 @@ class Tasks:
             return ()
         try:
             # The request is polled, not awaited: the board may still be starting.
-            request, self._asked = self._asked or self._board.take.remote(), None
+            request, self._pending_request = self._pending_request or self._board.take.remote(), None
             if not self._ray.wait([request], timeout=0)[0]:
-                self._asked = request
+                self._pending_request = request
                 return ()
             reports: list[Report] = self._ray.get(request)
         except Exception:  # noqa: BLE001 -- the board may be lost with its node; Ray restarts it

@@ -158,7 +158,7 @@ class _Fields:
             for name in names
         }
         self._labels: dict[tuple[str, str], str] = {}
-        self._alike: Counter[tuple[str, str]] = Counter()
+        self._text_counts: Counter[tuple[str, str]] = Counter()
         self._values: dict[tuple[str, str], Any] = {}
 
     def written_in(self, loaded: LoadedPlan) -> dict[str, Any]:
@@ -184,8 +184,8 @@ class _Fields:
         if key not in self._labels:
             text = one_line(_text(value if written is None else written), _LABEL_MAX)
             # Number values that differ but have the same text.
-            self._alike[name, text] += 1
-            number = self._alike[name, text]
+            self._text_counts[name, text] += 1
+            number = self._text_counts[name, text]
             self._labels[key] = f"{text} #{number}" if number > 1 else text
             self._values[name, self._labels[key]] = value
         return self._labels[key]
@@ -211,8 +211,8 @@ def without(value: Any, path: str) -> Any:
     """Return a copy of a value without the nested field at a dotted path."""
     outer_key, _, inner_path = path.partition(".")
     if isinstance(value, Mapping) and outer_key in value:
-        kept_inner = {outer_key: without(value[outer_key], inner_path)} if inner_path else {}
-        return {key: inner_value for key, inner_value in value.items() if key != outer_key} | kept_inner
+        inner_remainder = {outer_key: without(value[outer_key], inner_path)} if inner_path else {}
+        return {key: inner_value for key, inner_value in value.items() if key != outer_key} | inner_remainder
     if isinstance(value, list) and outer_key.isdecimal() and int(outer_key) < len(value) and inner_path:
         return [
             without(inner_value, inner_path) if index == int(outer_key) else inner_value

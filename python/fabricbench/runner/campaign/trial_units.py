@@ -54,10 +54,10 @@ def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
 
 
 def units_of_trials(
-    loaded: LoadedPlan, backend: Backend, known: Iterable[tuple[PlannedTrial, TrialFacts]]
+    loaded: LoadedPlan, backend: Backend, planned_facts: Iterable[tuple[PlannedTrial, TrialFacts]]
 ) -> list[Unit]:
     """Return the trials of a plan whose facts are already computed, each once."""
-    return _once(_units(loaded, backend, known))
+    return _once(_units(loaded, backend, planned_facts))
 
 
 def _units(

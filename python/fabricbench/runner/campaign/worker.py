@@ -31,21 +31,21 @@ class Answer:
     """Result of a trial on a worker.
 
     Attributes:
-        said: Success with the data of the record, or failure with the error.
+        outcome: Success with the data of the record, or failure with the error.
         files: Files of the record, if the worker cannot access the workspace.
         busy_s: Time that the worker spent on the trial [s].
         node: Address of the node that ran it.
         machine: Description of that node; see `machine_facts`.
     """
 
-    said: Done | Failed
+    outcome: Done | Failed
     files: Mapping[str, bytes] | None
     busy_s: float
     node: str
     machine: Mapping[str, Any]
 
 
-def carry_out(setup: Setup, orders: Sequence[Order], mark: str, board: Any = None) -> list[Answer]:
+def run_orders(setup: Setup, orders: Sequence[Order], mark: str, board: Any = None) -> list[Answer]:
     """Run trials in sequence; the worker writes into the workspace if it can access the mark.
 
     Progress is reported to the board, if there is one.

@@ -14,7 +14,7 @@ from typing import Final
 from fabricbench.metrics import BY_NAME
 from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.tuning.definition import Wanted
+from fabricbench.runner.tuning.definition import TuningDefinition
 from fabricbench.runner.tuning.evaluation import Candidate, Evaluator
 from fabricbench.runner.tuning.objectives import Aim, Key, Limit, geometric_mean, overall, ratios
 from fabricbench.runner.tuning.space import Point
@@ -81,15 +81,15 @@ class Evidence:
         confidences: One for each aim.
         changes: Each metric of each plan at each size; metrics not requested only if they have values
             other than 0.
-        kept: Each limit, with whether every trial meets it.
+        limits_met: Each limit, with whether every trial meets it.
     """
 
     confidences: Sequence[Confidence]
     changes: Sequence[Change]
-    kept: Sequence[tuple[Limit, bool]]
+    limits_met: Sequence[tuple[Limit, bool]]
 
 
-def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) -> Evidence:
+def evidence_of(definition: TuningDefinition, evaluator: Evaluator, point: Point, seeds: int) -> Evidence:
     """Run a point and the plans as shipped with `seeds` seeds that the search did not use.
 
     Raises:
@@ -97,7 +97,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped it; finished trials remain stored.
     """
-    fresh_seeds = [range(count, count + seeds) for count in wanted.seeds]
+    fresh_seeds = [range(count, count + seeds) for count in definition.seeds]
     candidates = [
         Candidate(
             [
@@ -106,9 +106,9 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
             ],
             fresh_seeds,
         )
-        for plans in (wanted.space.plans, wanted.space.at(point))
+        for plans in (definition.space.plans, definition.space.at(point))
     ]
-    metrics = list(dict.fromkeys([*wanted.metrics, *_EXTRA_METRICS]))
+    metrics = list(dict.fromkeys([*definition.metrics, *_EXTRA_METRICS]))
     shipped: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     tuned: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     for stage in range(evaluator.units.stages):
@@ -120,16 +120,18 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
                 raise TuningError(text, "`fabricbench trials` lists it with the reason")
             for name in metrics:
                 values[name].update(metric_values[name])
-    limits_met = [(limit, limit.violation(tuned[limit.metric.name].values()) <= 0) for limit in wanted.limits]
+    limits_met = [
+        (limit, limit.violation(tuned[limit.metric.name].values()) <= 0) for limit in definition.limits
+    ]
     confidences = [
         _confidence(aim, ratios(aim.metric, tuned[aim.metric.name], shipped[aim.metric.name]))
-        for aim in wanted.aims
+        for aim in definition.aims
     ]
-    names = [plan.plan.name for plan in wanted.space.plans]
+    names = [plan.plan.name for plan in definition.space.plans]
     changes = [
         change
         for change in _changes(names, evaluator.units.sizes, shipped, tuned)
-        if change.shipped or change.tuned or change.metric in wanted.metrics
+        if change.shipped or change.tuned or change.metric in definition.metrics
     ]
     return Evidence(confidences, changes, limits_met)
 

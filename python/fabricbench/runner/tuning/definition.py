@@ -1,4 +1,4 @@
-"""Definition of a search, and the points that it tries."""
+"""Definition of a search, the points that it tries with their endings, the best one and the Pareto front."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TuningDefinition:
     """Definition of a search.
 
     Attributes:

@@ -19,7 +19,7 @@ from fabricbench.store import Trial, Workspace
 _DEFAULT_COST = (1_000, None)
 """Cost of a trial without an estimate: time [ms] and memory."""
 
-Found = Mapping[str, Mapping[Key, float]]
+MetricValues = Mapping[str, Mapping[Key, float]]
 """Values by the name of their metric."""
 
 
@@ -106,7 +106,7 @@ class Evaluator:
 
     def measure(
         self, candidates: Sequence[Candidate], stage: int, metrics: Collection[str]
-    ) -> list[Found | None]:
+    ) -> list[MetricValues | None]:
         """Run the trials of one size of each plan at several points, concurrently.
 
         Args:
@@ -127,7 +127,7 @@ class Evaluator:
         trial_by_id = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
         unfinished = [units[name] for name, trial in trial_by_id.items() if trial is None]
         if unfinished:
-            self._executor.carry_out(unfinished)
+            self._executor.run(unfinished)
             trial_by_id |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in unfinished}
         return [_values(point_units, trial_by_id, metrics) for point_units in keyed_units]
 
@@ -142,7 +142,7 @@ def _backend(plan: LoadedPlan) -> Backend:
 
 def _values(
     units: Sequence[tuple[Key, Unit]], trial_by_id: Mapping[str, Trial | None], metrics: Collection[str]
-) -> Found | None:
+) -> MetricValues | None:
     trials = [(key, trial_by_id[unit.facts.id]) for key, unit in units]
     finished = [(key, trial) for key, trial in trials if trial is not None]
     return values_of(finished, metrics) if len(finished) == len(trials) else None

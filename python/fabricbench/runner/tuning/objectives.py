@@ -181,10 +181,10 @@ def ratios(metric: Metric, values: Mapping[Key, float], shipped: Mapping[Key, fl
     return {key: key_ratio for key, key_ratio in ratio_by_key.items() if key_ratio is not None}
 
 
-def overall(found: Mapping[Key, float]) -> float:
+def overall(ratio_by_key: Mapping[Key, float]) -> float:
     """Return the overall ratio: each plan has the same weight, and each size within a plan."""
     ratios_by_size: dict[tuple[int, int], list[float]] = {}
-    for key, key_ratio in found.items():
+    for key, key_ratio in ratio_by_key.items():
         ratios_by_size.setdefault((key.plan, key.size), []).append(key_ratio)
     means_by_plan: dict[int, list[float]] = {}
     for (plan, _), group in ratios_by_size.items():

@@ -15,7 +15,7 @@ from fabricbench.backend.protocol import SharingCores
 from fabricbench.runner.campaign.cluster import LOCAL
 from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.trial_units import Unit
-from fabricbench.runner.concurrency import Places
+from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Order, Results, Setup
 from fabricbench.runner.parallel import Task, Worker
@@ -27,7 +27,7 @@ from fabricbench.store.record.writer import Attempt, ReadyTrial, finish_together
 class Executor(Protocol):
     """Interface that runs trials."""
 
-    def carry_out(self, units: Sequence[Unit]) -> None:
+    def run(self, units: Sequence[Unit]) -> None:
         """Run trials without a record; one that fails has none afterwards, and stops no other."""
 
     def check(self) -> None:
@@ -53,12 +53,12 @@ class OnThisMachine:
         self._results = results
         self._interrupts = interrupts
         cores = available_cores()
-        self._places = Places(cores, cores, available_memory_bytes())
+        self._resources = SharedResources(cores, cores, available_memory_bytes())
         self._busy: list[Worker] = []
         self._idle: dict[str, list[Worker]] = {}
         self._open: dict[str, Attempt] = {}
 
-    def carry_out(self, units: Sequence[Unit]) -> None:
+    def run(self, units: Sequence[Unit]) -> None:
         """Run trials, longest first."""
         waiting = deque(sorted(units, key=lambda unit: unit.cost_ms, reverse=True))
         try:
@@ -88,7 +88,7 @@ class OnThisMachine:
 
     def _has_room(self, unit: Unit) -> bool:
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
-        return self._places.have_room(running, unit.memory_bytes)
+        return self._resources.has_room(running, unit.memory_bytes)
 
     def _begin(self, unit: Unit, count: int) -> None:
         task = Task(unit.planned, unit.facts, 0, unit.memory_bytes)
@@ -98,14 +98,14 @@ class OnThisMachine:
         backend = cast("SharingCores", unit.backend)
         worker = idle.pop() if idle else Worker(Setup(backend, self._results, None))
         self._busy.append(worker)
-        cores = self._places.cores_of(unit.memory_bytes, count)
+        cores = self._resources.cores_of(unit.memory_bytes, count)
         worker.begin(task, Order(unit.planned, unit.facts, attempt.folder, cores))
 
     def _finish(self, workers: Sequence[Worker]) -> None:
         """Process the messages of workers, and finish complete records."""
         ready: dict[str, ReadyTrial] = {}
         for worker in workers:
-            task, message = worker.task, worker.hear()
+            task, message = worker.task, worker.receive()
             if task is None:
                 raise AssertionError("a process that has nothing to do is heard")
             if isinstance(message, dict):
@@ -137,7 +137,7 @@ class OnCluster:
         self._interrupts = interrupts
         self._address = address
 
-    def carry_out(self, units: Sequence[Unit]) -> None:
+    def run(self, units: Sequence[Unit]) -> None:
         """Run trials, longest first."""
         drive(self._workspace, units, self._address, self._results, lambda _: None)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.tuning.definition import Ending, Tried, Wanted
-from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, Found
+from fabricbench.runner.tuning.definition import Ending, Tried, TuningDefinition
+from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, MetricValues
 from fabricbench.runner.tuning.journal import library, locked, storage_of, unusable
 from fabricbench.runner.tuning.objectives import Aim, overall, ratios
 from fabricbench.runner.tuning.space import Point
@@ -43,32 +43,36 @@ class Search:
     """A search that resumes where it ended."""
 
     def __init__(
-        self, wanted: Wanted, evaluator: Evaluator, root: Path, told: Callable[[Tried, int], None]
+        self,
+        definition: TuningDefinition,
+        evaluator: Evaluator,
+        root: Path,
+        report: Callable[[Tried, int], None],
     ) -> None:
         """Open the journal of a search.
 
         Args:
-            wanted: Definition of the search.
+            definition: Definition of the search.
             evaluator: Runs the trials.
             root: The folder of the workspace.
-            told: Called with each finished point and the number of points so far.
+            report: Called with each finished point and the number of points so far.
 
         Raises:
             TuningError: Optuna is not installed, or the same search is already running.
             StoreError: The journal cannot be read or written.
         """
-        self._wanted = wanted
+        self._definition = definition
         self._evaluator = evaluator
         self._units = evaluator.units
-        self._told = told
+        self._report = report
         self._optuna = library()
-        self.journal = root / FOLDER / f"{wanted.id}.journal"
+        self.journal = root / FOLDER / f"{definition.id}.journal"
         self._lock = locked(self.journal)
         self._study = self._opened()
-        self._shipped: list[Found] = []
+        self._shipped: list[MetricValues] = []
 
     def _opened(self) -> Study:
-        optuna, aims = self._optuna, self._wanted.aims
+        optuna, aims = self._optuna, self._definition.aims
         directions = ["maximize" if aim.is_most else "minimize" for aim in aims]
         pruner = optuna.pruners.NopPruner()
         if self.stops_early:
@@ -76,7 +80,7 @@ class Search:
         try:
             study: Study = optuna.create_study(
                 storage=storage_of(self.journal),
-                study_name=self._wanted.id,
+                study_name=self._definition.id,
                 directions=directions,
                 pruner=pruner,
                 load_if_exists=True,
@@ -88,7 +92,7 @@ class Search:
     @property
     def stops_early(self) -> bool:
         """Whether a point may end before its largest size: there is one aim, and there are several sizes."""
-        definition = self._wanted
+        definition = self._definition
         return definition.is_stopping and len(definition.aims) == 1 and self._units.stages > 1
 
     def run(self, trials: int) -> None:
@@ -106,7 +110,7 @@ class Search:
             raise unusable(self.journal, error) from error
 
     def _run(self, trials: int) -> None:
-        at_once = self._wanted.at_once
+        at_once = self._definition.at_once
         while True:
             group = self._unfinished()
             point_count = len(self._study.trials)
@@ -118,7 +122,7 @@ class Search:
             if not group:
                 return
             for tried, trial in self._tried(group):
-                self._tell(tried, trial)
+                self._record(tried, trial)
 
     def _unfinished(self) -> list[Trial]:
         """Return the suggested points without a result, e.g. after an interruption."""
@@ -127,21 +131,21 @@ class Search:
         running = self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         return [self._suggested(trial.number, trial) for trial in running]
 
-    def _suggested(self, number: int, begun: FrozenTrial | None = None) -> Trial:
+    def _suggested(self, number: int, unfinished: FrozenTrial | None = None) -> Trial:
         """Return a suggested point; its random draw depends on its number alone."""
         from optuna.trial import Trial
 
         self._study.sampler = self._sampler(number)
-        distributions = self._wanted.space.distributions()
-        if begun is None:
+        distributions = self._definition.space.distributions()
+        if unfinished is None:
             return self._study.ask(distributions)
-        trial = Trial(self._study, begun._trial_id)
+        trial = Trial(self._study, unfinished._trial_id)
         for name, distribution in distributions.items():
             trial._suggest(name, distribution)
         return trial
 
     def _sampler(self, number: int) -> BaseSampler:
-        digest = hashlib.sha256(f"{self._wanted.seed}/{number}".encode()).digest()
+        digest = hashlib.sha256(f"{self._definition.seed}/{number}".encode()).digest()
         sampler: BaseSampler = self._optuna.samplers.TPESampler(
             n_startup_trials=_STARTUP,
             multivariate=True,
@@ -149,13 +153,13 @@ class Search:
             seed=int.from_bytes(digest[:4], "big"),
         )
         if number == 0:  # start from the values of the shipped plan
-            shipped_point = self._wanted.space.first()
+            shipped_point = self._definition.space.first()
             sampler = self._optuna.samplers.PartialFixedSampler(shipped_point, sampler)
         return sampler
 
     def _measure_shipped(self) -> None:
         """Run the plans as shipped, and check that every metric is measured."""
-        definition, shipped = self._wanted, self._wanted.shipped()
+        definition, shipped = self._definition, self._definition.shipped()
         self._shipped = []
         for stage in range(self._units.stages):
             metric_values = self._evaluator.measure([shipped], stage, definition.metrics)[0]
@@ -165,16 +169,16 @@ class Search:
             self._check_measured(metric_values, stage)
             self._shipped.append(metric_values)
 
-    def _check_measured(self, found: Found, stage: int) -> None:
-        for metric, values in found.items():
-            for number, plan in enumerate(self._wanted.space.plans):
+    def _check_measured(self, metric_values: MetricValues, stage: int) -> None:
+        for metric, values in metric_values.items():
+            for number, plan in enumerate(self._definition.space.plans):
                 has_size = stage < len(self._units.sizes[number])
                 if has_size and not any(key.plan == number for key in values):
                     text = f"{metric} is never measured by {plan.plan.name}"
                     hint = f"`fabricbench show {plan.plan.name}` has the metrics of its jobs"
                     raise TuningError(text, hint)
-        for aim in self._wanted.aims:
-            values = found[aim.metric.name]
+        for aim in self._definition.aims:
+            values = metric_values[aim.metric.name]
             if len(ratios(aim.metric, values, values)) < len(values):
                 text = f"{aim.metric.name} is 0 in a plan as shipped, to which nothing has a ratio"
                 raise TuningError(text, "--subject-to takes metrics of any value")
@@ -182,16 +186,16 @@ class Search:
     def _tried(self, group: Sequence[Trial]) -> list[tuple[Tried, Trial]]:
         """Run a group of points, size by size."""
         endings: dict[int, Tried] = {}
-        running: dict[int, tuple[Trial, Point, Candidate, list[Found]]] = {}
+        running: dict[int, tuple[Trial, Point, Candidate, list[MetricValues]]] = {}
         for trial in group:
-            point = self._wanted.space.point(trial.params)
+            point = self._definition.space.point(trial.params)
             try:
-                running[trial.number] = trial, point, self._wanted.candidate(point), []
+                running[trial.number] = trial, point, self._definition.candidate(point), []
             except PlanError:
                 endings[trial.number] = Tried(trial.number, point, Ending.INVALID)
         for stage in range(self._units.stages):
             measured = self._evaluator.measure(
-                [candidate for _, _, candidate, _ in running.values()], stage, self._wanted.metrics
+                [candidate for _, _, candidate, _ in running.values()], stage, self._definition.metrics
             )
             for (number, (trial, point, _, values)), size_values in zip(
                 list(running.items()), measured, strict=True
@@ -202,7 +206,9 @@ class Search:
                     del running[number]
         return [(endings[trial.number], trial) for trial in group]
 
-    def _added(self, trial: Trial, values: list[Found], new: Found | None, stage: int) -> Ending | None:
+    def _added(
+        self, trial: Trial, values: list[MetricValues], new: MetricValues | None, stage: int
+    ) -> Ending | None:
         """Add the values of one more size; return the point's ending, or None if it continues."""
         if new is None or not self._is_whole(new, self._shipped[stage]):
             return Ending.NO_RESULT
@@ -215,18 +221,18 @@ class Search:
                 return Ending.STOPPED
         return None
 
-    def _is_whole(self, found: Found, shipped: Found) -> bool:
+    def _is_whole(self, metric_values: MetricValues, shipped: MetricValues) -> bool:
         """Whether every metric has all values that it has as shipped, and all aims have ratios."""
         has_values = all(
-            shipped_values.keys() <= found[name].keys() for name, shipped_values in shipped.items()
+            shipped_values.keys() <= metric_values[name].keys() for name, shipped_values in shipped.items()
         )
         return has_values and all(
-            len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
-            for metric in (aim.metric for aim in self._wanted.aims)
+            len(ratios(metric, metric_values[metric.name], shipped[metric.name])) == len(shipped[metric.name])
+            for metric in (aim.metric for aim in self._definition.aims)
         )
 
-    def _ended(self, number: int, point: Point, values: Sequence[Found], ending: Ending) -> Tried:
-        limits = self._wanted.limits
+    def _ended(self, number: int, point: Point, values: Sequence[MetricValues], ending: Ending) -> Tried:
+        limits = self._definition.limits
         if ending is Ending.NO_RESULT:
             return Tried(number, point, ending)
         violations = [
@@ -239,7 +245,7 @@ class Search:
             number, point, ending, self._ratios(values) if ending is Ending.COMPLETE else (), violations
         )
 
-    def _ratios(self, values: Sequence[Found]) -> list[float]:
+    def _ratios(self, values: Sequence[MetricValues]) -> list[float]:
         """Return for each aim the overall ratio of all sizes so far."""
         return [
             overall(
@@ -251,25 +257,25 @@ class Search:
                     ).items()
                 }
             )
-            for aim in self._wanted.aims
+            for aim in self._definition.aims
         ]
 
-    def _tell(self, tried: Tried, trial: Trial) -> None:
+    def _record(self, tried: Tried, trial: Trial) -> None:
         from optuna.trial import TrialState
 
         trial.set_user_attr(_POINT, dict(tried.point))
         trial.set_user_attr(_ENDING, tried.ending.value)
         trial.set_user_attr(_RATIOS, list(tried.ratios))
-        violations = tried.violations or [1.0] * len(self._wanted.limits)
+        violations = tried.violations or [1.0] * len(self._definition.limits)
         trial.set_user_attr(_VIOLATIONS, list(violations))
-        for limit, violation in zip(self._wanted.limits, violations, strict=True):
+        for limit, violation in zip(self._definition.limits, violations, strict=True):
             if str(limit) not in trial.constraints:
                 trial.set_constraint(str(limit), violation)
         if tried.ending is Ending.COMPLETE:
             self._study.tell(trial, list(tried.ratios))
         else:
             self._study.tell(trial, state=TrialState.PRUNED)
-        self._told(tried, tried.number + 1)
+        self._report(tried, tried.number + 1)
 
     def tried(self) -> list[Tried]:
         """Return the points that have ended, in the order in which they were suggested."""
@@ -287,7 +293,7 @@ class Search:
 
     def importances(self) -> list[Mapping[str, float]]:
         """Return for each aim the importance of each field by PED-ANOVA; empty if unknown."""
-        return [self._importance(index, aim) for index, aim in enumerate(self._wanted.aims)]
+        return [self._importance(index, aim) for index, aim in enumerate(self._definition.aims)]
 
     def _importance(self, index: int, aim: Aim) -> Mapping[str, float]:
         from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances

@@ -31,7 +31,7 @@ from fabricbench.runner.campaign.progress import Progress as CampaignProgress
 from fabricbench.runner.campaign.trial_units import Unit, units_of_plans, units_of_trials
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.listener import Listener
-from fabricbench.runner.search import Searching
+from fabricbench.runner.search import PlanSearch
 from fabricbench.runner.trials import Runner
 from fabricbench.server.queue.hosts_files import HostsFiles
 from fabricbench.server.workers.progress_events import Teller, tell
@@ -174,8 +174,8 @@ def _run(
             runner.allowed, runner.judge = (lambda: control.places), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
-            if outcome.found:
-                teller.found(outcome.found)
+            if outcome.search_results:
+                teller.found(outcome.search_results)
             if outcome.stopped_by is not None:
                 return finished, False
             teller.next_phase(outcome.count)
@@ -186,7 +186,7 @@ def _search_on_cluster(
     phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
     """Run the trials of a phase's search on a cluster, each batch of trials by `_on_cluster`."""
-    searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
+    searching, finished = PlanSearch(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
         batch: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
@@ -206,7 +206,7 @@ def _search_on_cluster(
     except KeyboardInterrupt:
         return finished, False
     finally:
-        teller.found(searching.found)
+        teller.found(searching.results)
     return finished, True
 
 

@@ -4,14 +4,14 @@
 use super::chunk_frames::Frames;
 use super::resident_queue_pairs::ResidentQueuePairs;
 use super::sender::{DataFrames, Sender, Service};
-use crate::nic::Host;
 use crate::nic::ledger::{Sends, WorkId};
 use crate::nic::port::{Control, Next, NicPort};
 use crate::nic::prefetch_sender;
 use crate::nic::storage::is_storage;
 use crate::nic::tcp::NextTcp;
 use crate::nic::timers::Timers;
-use crate::record::{Context, Record, SendReport};
+use crate::nic::{Context, Host};
+use crate::record::{Record, SendReport};
 use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;

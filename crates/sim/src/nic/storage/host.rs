@@ -4,10 +4,10 @@
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
 use super::{Inbound, Storage};
+use crate::nic::Context;
 use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
 use crate::packet::Packet;
-use crate::record::Context;
 use engine::Message;
 use transport::Position;
 use units::{Instant, Span};

@@ -12,8 +12,9 @@ mod sack;
 pub(super) use lane::{NextTcp, TcpAckWaiting, TcpLane};
 
 use super::{Host, Timer};
+use crate::nic::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::record::{Context, Record, TcpFrame, TcpFrameKind};
+use crate::record::{Record, TcpFrame, TcpFrameKind};
 use engine::Message;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Chips: groups of switches that share one chip, with the first port of each switch on it; checks them.
 
-use crate::setup::unsupported;
-use spec::{ChipSpec, SpecError};
+use spec::{ChipSpec, SpecError, unsupported};
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind};
 use units::NodeId;
@@ -38,7 +37,7 @@ impl Chips {
     ) -> Result<(), SpecError> {
         let field = format!("fabric.chips[{number}].switches");
         if chip.switches.len() < 2 {
-            return Err(unsupported(field, chip.switches.len().to_string(), "2 switches or more"));
+            return Err(unsupported(field, chip.switches.len(), "2 switches or more"));
         }
         let mut members = Vec::new();
         for (index, name) in chip.switches.iter().enumerate() {
@@ -58,8 +57,8 @@ impl Chips {
         members.sort_unstable();
         let mut ports = 0;
         for &node in &members {
-            let first = u16::try_from(ports)
-                .map_err(|_| unsupported(&field, ports.to_string(), "at most 65,535 ports"))?;
+            let first =
+                u16::try_from(ports).map_err(|_| unsupported(&field, ports, "at most 65,535 ports"))?;
             self.positions.insert(node, (number, first));
             ports += graph.node(node).ports.len();
         }

@@ -4,7 +4,7 @@
 pub(super) mod chips;
 pub(super) mod settings;
 
-use super::{Chips, HostClock, Settings, unsupported};
+use super::{Chips, HostClock, Settings};
 use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
@@ -13,7 +13,7 @@ use crate::packet::DESTINATIONS_MAX;
 use crate::switch::WINDOW_MAX;
 use crate::switch::arrivals::cut_through::head_bytes;
 use paths::Failures;
-use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, RunSpec, SpecError};
+use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, RunSpec, SpecError, unsupported};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind, Routes};
 use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Seed, Span};

@@ -1,7 +1,7 @@
 //! Settings of each switch: those common to all, or its own by full name or prefix; checks that a chip has one.
 
-use crate::setup::{Chips, unsupported};
-use spec::{FabricSpec, SpecError, SwitchSpec};
+use crate::setup::Chips;
+use spec::{FabricSpec, SpecError, SwitchSpec, unsupported};
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind};
 use units::NodeId;

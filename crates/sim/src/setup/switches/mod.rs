@@ -5,7 +5,7 @@ pub(super) mod colours;
 pub(super) mod pools;
 pub(super) mod scheduled;
 
-use super::{Direction, Fabric, Flows, host_ports, unsupported};
+use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
 use crate::packet::{Packet, Priority};
 use crate::switch::admission::buffer::{BufferPlan, LosslessPlan, default_headroom_bytes, unshared_bytes};
@@ -22,6 +22,7 @@ use paths::Reroute;
 use pools::{check_pools, pools_plan};
 use spec::{
     EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, ReleaseSpec, RunSpec, SchedulingSpec, SpecError,
+    unsupported,
 };
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};

@@ -1,11 +1,13 @@
 //! Parameters of the buffer pools of a switch or chip, from the spec, and checks that they fit into the buffer.
 
 use crate::packet::Priority;
+use crate::setup::Fabric;
 use crate::setup::switches::{lossless_plan, names_of, priority_mask};
-use crate::setup::{Fabric, unsupported};
 use crate::switch::admission::buffer::LosslessPlan;
 use crate::switch::admission::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolsPlan, Profile};
-use spec::{EgressPoolSpec, IngressPoolSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError, XoffSpec};
+use spec::{
+    EgressPoolSpec, IngressPoolSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError, XoffSpec, unsupported,
+};
 use topology::NodeKind;
 use units::NodeId;
 

@@ -2,8 +2,8 @@
 //! their topology.
 
 use crate::link::egress::Wire;
+use crate::setup::Fabric;
 use crate::setup::switches::{host_buffer, pause_plan, scheduler};
-use crate::setup::{Fabric, unsupported};
 use crate::switch::EgressPlan;
 use crate::switch::admission::readout::Release;
 use crate::switch::scheduled::{
@@ -11,7 +11,7 @@ use crate::switch::scheduled::{
     LeafPlan, LeafRoute, OutletPlan, Scheduled, UplinkPlan,
 };
 use engine::Destination;
-use spec::{LeafSpine, RunSpec, ScheduledSpec, SpecError, TopologySpec};
+use spec::{LeafSpine, RunSpec, ScheduledSpec, SpecError, TopologySpec, unsupported};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
 use units::{NodeId, Rate, Seed, Span, Stream};

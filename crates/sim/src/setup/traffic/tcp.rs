@@ -3,10 +3,9 @@
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
 use crate::setup::Fabric;
-use crate::setup::unsupported;
 use jobs::refusal;
 use paths::five_tuple_hash;
-use spec::{RunSpec, SpecError, TcpSpec};
+use spec::{RunSpec, SpecError, TcpSpec, unsupported};
 use std::collections::HashSet;
 use std::net::SocketAddrV4;
 use std::sync::Arc;

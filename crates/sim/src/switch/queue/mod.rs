@@ -17,7 +17,7 @@ use crate::link::credits::{CreditPlan, Credits, block_without_credit};
 use crate::link::egress::{Link, SharedLinks, Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{Colour, FRAMES_AHEAD, Packet, Priority};
-use crate::record::Context;
+use crate::switch::Context;
 use engine::Ring;
 use engine::prefetch::prefetch_line;
 use engine::{Destination, Message};

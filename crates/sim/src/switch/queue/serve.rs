@@ -3,7 +3,7 @@
 
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
-use crate::record::Context;
+use crate::switch::Context;
 use crate::switch::admission::buffer::SharedBuffer;
 use crate::switch::arrivals::PortArrivals;
 use engine::Outlet;

@@ -11,7 +11,7 @@ use super::cells::{CellFormat, Cells};
 use super::control::Control;
 use super::gate::{Gate, GatePlan};
 use crate::packet::Packet;
-use crate::record::Context;
+use crate::switch::Context;
 use engine::{Destination, Message, Window};
 use std::ops::Range;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::bundle::Bundle;
 use super::cells::Cells;
 use super::control::Control;
 use crate::packet::Packet;
-use crate::record::Context;
+use crate::switch::Context;
 use engine::Ring;
 use engine::{Destination, Message};
 use units::{Instant, Span, Stream};

@@ -15,7 +15,7 @@ use super::voq::{Voqs, credit_cost};
 use super::{Directory, LeafRoute};
 use crate::link::egress::SharedLinks;
 use crate::packet::{Packet, Priority};
-use crate::record::Context;
+use crate::switch::Context;
 use crate::switch::Received;
 use crate::switch::admission::buffer::{Admission, BufferPlan, SharedBuffer};
 use crate::switch::admission::pfc::{PausePlan, PauseRequests};

@@ -40,7 +40,7 @@ pub(crate) use element::{Element, OutletPlan};
 pub(crate) use gate::GatePlan;
 pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 
-use crate::record::Context;
+use crate::switch::Context;
 use engine::{Destination, Window};
 use std::ops::Range;
 use units::{AttachmentId, Instant};

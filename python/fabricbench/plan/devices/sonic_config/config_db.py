@@ -55,7 +55,7 @@ class Sonic:
         self.left_out: list[str] = []
         self._problems: list[Problem] = []
         self._unmodelled: dict[tuple[str, str], list[str]] = {}
-        self._told: set[tuple[str, ...]] = set()
+        self._reported: set[tuple[str, ...]] = set()
         self.tables = {table: self._table(table) for table in file.data}
         self._raise()
         if not any(table in TABLES for table in self.tables):
@@ -69,7 +69,7 @@ class Sonic:
         self._check_profiles()
         self._check_pauses()
         self._raise()
-        self.left_out += self._told_unmodelled()
+        self.left_out += self._unmodelled_fields()
 
     def entries(self, table: str) -> list[Entry]:
         """Return the entries of a table."""
@@ -94,7 +94,7 @@ class Sonic:
         shown = ", ".join(map(shorten, names[:_SHOWN])) + (" ..." if len(names) > _SHOWN else "")
         return f"it has namespaces ({shown}), each a switch of its own: give the tables of one as a file"
 
-    def _told_unmodelled(self) -> Iterator[str]:
+    def _unmodelled_fields(self) -> Iterator[str]:
         """Yield the fields that are not modelled, grouped by table and reason."""
         fields_by_reason: dict[tuple[str, str], tuple[list[str], dict[str, None]]] = {}
         for (table, name), keys in self._unmodelled.items():
@@ -117,20 +117,20 @@ class Sonic:
             raise PlanError(self._problems)
 
     def _problem(
-        self, entry: tuple[str, str], name: str, found: str, allowed: str = "", hint: str = ""
+        self, entry: tuple[str, str], name: str, actual: str, allowed: str = "", hint: str = ""
     ) -> None:
         table, key = entry
         path = tuple(part for part in (table, key, name) if part)
         entry_name = f"{table}|{key}" if key else table
         field_name = f"{entry_name}: {name}" if name else entry_name
-        self._problems.append(Problem(self.file.place(path), field_name, found, allowed, hint))
+        self._problems.append(Problem(self.file.place(path), field_name, actual, allowed, hint))
         if len(self._problems) == _PROBLEMS_MAX:
             self._raise()
 
-    def _is_new(self, *what: str) -> bool:
-        """Whether a message has not been reported yet: of several equal ones only the first is."""
-        is_new = what not in self._told
-        self._told.add(what)
+    def _is_new(self, *message: str) -> bool:
+        """Whether a message has not been reported yet; record it."""
+        is_new = message not in self._reported
+        self._reported.add(message)
         return is_new
 
     def _table(self, table: str) -> dict[str, Entry]:
@@ -400,12 +400,14 @@ class Sonic:
                 for priority in port.pausing(traffic_class):
                     self._check_pause(port, traffic_class, priority, reported)
 
-    def _check_pause(self, port: Port, traffic_class: int, priority: int, told: set[tuple[str, str]]) -> None:
+    def _check_pause(
+        self, port: Port, traffic_class: int, priority: int, reported: set[tuple[str, str]]
+    ) -> None:
         group = port.group_of(traffic_class)
         profile = port.groups.get(group)
         is_bare = profile is not None and not profile.get("xoff") and not has_worked_out_headroom(profile)
-        if profile is not None and is_bare and ("xoff", profile.key) not in told:
-            told.add(("xoff", profile.key))
+        if profile is not None and is_bare and ("xoff", profile.key) not in reported:
+            reported.add(("xoff", profile.key))
             actual = (
                 f"{'0' if profile.get('xoff') == 0 else 'nothing'}, in priority group {group} of {port.name}"
             )
@@ -414,8 +416,8 @@ class Sonic:
             self._problem((profile.table, profile.key), "xoff", actual, allowed, hint)
         queue, stopped = port.queue_of(traffic_class), port.stopped_by(priority)
         maps = {"pfc_to_queue_map", "tc_to_queue_map"} & set(port.maps)
-        if queue != stopped and maps and ("queue", port.name) not in told:
-            told.add(("queue", port.name))
+        if queue != stopped and maps and ("queue", port.name) not in reported:
+            reported.add(("queue", port.name))
             actual = f"a pause of priority {priority} that stops queue {stopped}"
             allowed = f"queue {queue}, which traffic class {traffic_class} of priority group {group} waits in"
             key = port.name if port.name in self.tables.get("PORT_QOS_MAP", {}) else "global"

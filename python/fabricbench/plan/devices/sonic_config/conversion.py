@@ -15,7 +15,7 @@ from fabricbench.plan.devices.sonic_config.port import Curve, Entry, Port
 from fabricbench.plan.devices.sonic_config.rules import (
     PORT_RULES,
     SWITCH_RULES,
-    Found,
+    DerivedValue,
     Subject,
     curves_of,
     left_out_of,
@@ -47,7 +47,7 @@ FIELDS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Carried:
+class TrafficPriorities:
     """Priorities of a plan by their traffic: data, CNPs and other traffic.
 
     Attributes:
@@ -63,20 +63,20 @@ class Carried:
     others: frozenset[int] = frozenset()
 
 
-def fragment_of(sonic: Sonic, carried: Carried) -> Fragment:
+def fragment_of(sonic: Sonic, traffic: TrafficPriorities) -> Fragment:
     """Return the fields of a plan that a configuration sets.
 
     Raises:
-        PlanError: It has no traffic class for a DSCP of `carried`.
+        PlanError: It has no traffic class for a DSCP of `traffic`.
     """
-    return _FragmentBuilder(sonic, carried).fragment()
+    return _FragmentBuilder(sonic, traffic).fragment()
 
 
 class _FragmentBuilder:
     """Collects the fields, warnings and omissions of a configuration for one traffic class."""
 
-    def __init__(self, sonic: Sonic, carried: Carried) -> None:
-        self.sonic, self.carried = sonic, carried
+    def __init__(self, sonic: Sonic, traffic: TrafficPriorities) -> None:
+        self.sonic, self.traffic = sonic, traffic
         self.values: list[Value] = []
         self.warnings: list[str] = []
 
@@ -114,16 +114,16 @@ class _FragmentBuilder:
 
     def _data(self) -> int:
         """Return the priority of data; add it with its origin to the values unless the plan has it."""
-        carried = self.carried
-        if carried.cnp_dscp is not None:
-            cnp = self._class_of(carried.cnp_dscp, "cnp_dscp")
+        traffic = self.traffic
+        if traffic.cnp_dscp is not None:
+            cnp = self._class_of(traffic.cnp_dscp, "cnp_dscp")
             self.values.append(Value("transport.priorities.cnp", cnp.value, cnp.origin))
-        if carried.data_dscp is not None:
-            data = self._class_of(carried.data_dscp, "data_dscp")
+        if traffic.data_dscp is not None:
+            data = self._class_of(traffic.data_dscp, "data_dscp")
             self.values.append(Value("transport.priorities.data", data.value, data.origin))
             return int(data.value)
-        if carried.data is not None:
-            return carried.data
+        if traffic.data is not None:
+            return traffic.data
         lossless = {
             priority
             for port in self.sonic.ports
@@ -135,7 +135,7 @@ class _FragmentBuilder:
         self.values.append(Value("transport.priorities.data", chosen, origin))
         return chosen
 
-    def _class_of(self, dscp: int, name: str) -> Found:
+    def _class_of(self, dscp: int, name: str) -> DerivedValue:
         classes = Counter(port.class_of(dscp) for port in self.sonic.ports)
         traffic_class, count = classes.most_common(1)[0] if classes else (None, 0)
         if traffic_class is not None and traffic_class >= PRIORITIES:
@@ -153,11 +153,11 @@ class _FragmentBuilder:
             self.warnings.append(
                 f"DSCP {dscp}: {count} of {len(self.sonic.ports)} ports give it class {traffic_class}"
             )
-        return Found(traffic_class, f"DSCP_TO_TC_MAP: {dscp}")
+        return DerivedValue(traffic_class, f"DSCP_TO_TC_MAP: {dscp}")
 
     def _lossless(self, data: int) -> list[int]:
         """Return the lossless priorities that the plan uses; with unused ones it would be refused."""
-        used = sorted({data} | self.carried.others)
+        used = sorted({data} | self.traffic.others)
         counts = Counter(
             tuple(priority for priority in used if port.is_lossless(priority)) for port in self.sonic.ports
         )
@@ -197,7 +197,7 @@ class _FragmentBuilder:
             self.warnings += pools.warnings
         return pools
 
-    def _agreed(self, field: str, find: Callable[[Port], Found | None]) -> None:
+    def _agreed(self, field: str, find: Callable[[Port], DerivedValue | None]) -> None:
         """Add the value that most ports have, and warn of ports with another."""
         port_values = [(port, find(port)) for port in self.sonic.ports]
         texts = Counter(
@@ -217,9 +217,9 @@ class _FragmentBuilder:
             text = "nothing" if port_value is None else value_text(port_value.value)
             if text != chosen:
                 ports_by_text.setdefault(text, []).append(port.name)
-        self._tell_others(field, f"{chosen} of {texts[chosen]}", ports_by_text)
+        self._warn_of_others(field, f"{chosen} of {texts[chosen]}", ports_by_text)
 
-    def _tell_others(self, field: str, chosen: str, others: dict[str, list[str]]) -> None:
+    def _warn_of_others(self, field: str, chosen: str, others: dict[str, list[str]]) -> None:
         if others:
             other_values = "; ".join(
                 f"{text} at {names_text(names)}" for text, names in list(others.items())[:_SHOWN]
@@ -240,7 +240,7 @@ class _FragmentBuilder:
         name = next(curve for curve, values in thresholds.items() if values == chosen)
         profile = profile_by_port[name]
         assert profile is not None
-        marked = [curve for curve in sorted({data} | self.carried.others) if self._marks_alike(curve, chosen)]
+        marked = [curve for curve in sorted({data} | self.traffic.others) if self._has_curves(curve, chosen)]
         if marked != [data]:
             self.values.append(Value(f"{_ECN}.priorities", marked, "QUEUE: wred_profile"))
         # `ecn` has the curve of the first colour with one: green, unless all green frames pass.
@@ -274,7 +274,7 @@ class _FragmentBuilder:
             if values != chosen:
                 text = "nothing" if values is None else _curves_text(values)
                 ports_by_text.setdefault(text, []).append(port.name)
-        self._tell_others(_ECN, f"{_curves_text(chosen)} of {counts[chosen]}", ports_by_text)
+        self._warn_of_others(_ECN, f"{_curves_text(chosen)} of {counts[chosen]}", ports_by_text)
 
     def _high_classes(self) -> Iterator[str]:
         """Yield the traffic classes from 8 on, with their DSCPs, queues and priority groups."""
@@ -290,7 +290,7 @@ class _FragmentBuilder:
                 messages[f"{text}, which carries nothing in the plan"] = None
         yield from messages
 
-    def _marks_alike(self, traffic_class: int, curves: _Curves) -> bool:
+    def _has_curves(self, traffic_class: int, curves: _Curves) -> bool:
         profiles = [wred_of(self.sonic, port, traffic_class) for port in self.sonic.ports]
         return any(profile is not None and curves_of(profile) == curves for profile in profiles)
 
@@ -324,7 +324,7 @@ class _FragmentBuilder:
 
     def _about_priorities(self, data: int) -> Iterator[str]:
         """Yield the settings of priorities that the plan does not use."""
-        used = {data} | self.carried.others
+        used = {data} | self.traffic.others
         unused = {
             priority
             for port in self.sonic.ports

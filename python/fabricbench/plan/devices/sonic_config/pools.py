@@ -113,10 +113,10 @@ class _PoolBuilder:
 
     def __init__(self, sonic: Sonic, lossless: frozenset[int]) -> None:
         self.sonic, self.lossless = sonic, lossless
-        self.found = Pools()
+        self.result = Pools()
 
     def pools(self) -> Pools:
-        result = self.found
+        result = self.result
         accounts = {side: self._accounts(side) for side in (INGRESS, EGRESS)}
         used = {
             account.pool for side in accounts.values() for account in side.values() if account is not None
@@ -194,11 +194,11 @@ class _PoolBuilder:
                     others.setdefault((text, _text(usual_account)), []).append(str(traffic_class))
         table, kind = _TABLES[side]
         for (text, usual_text), classes in list(others.items())[:_WARNINGS_MAX]:
-            self.found.warnings.append(
+            self.result.warnings.append(
                 f"{table}: {kind} of priority {', '.join(classes)}: {text}; {PLAN_HOLDS_ONE}: {usual_text}"
             )
         if len(others) > _WARNINGS_MAX:
-            self.found.warnings.append(
+            self.result.warnings.append(
                 f"{table}: {len(others) - _WARNINGS_MAX} more differences between ports"
             )
         return chosen
@@ -267,7 +267,7 @@ class _PoolBuilder:
                 yield f"{table}: no pool for the {kind} of priority {', '.join(bare)}: the buffer limits it"
         yield from self._shared_groups()
         yield from self._other_lossless()
-        if self._has_reserves_beside():
+        if self._excludes_reserves():
             yield "BUFFER_POOL: size: holds reserves and headroom, as in SAI; on Spectrum they are beside it"
 
     def _shared_groups(self) -> Iterator[str]:
@@ -291,7 +291,7 @@ class _PoolBuilder:
                 yield f"BUFFER_PG: profiles of priorities {numbers} that differ: all have that of data here"
                 return
 
-    def _has_reserves_beside(self) -> bool:
+    def _excludes_reserves(self) -> bool:
         """Whether the pools of this kind of switch exclude all reserves."""
         return any(name in self.sonic.metadata("platform") for name in ("mlnx", "nvidia"))
 

@@ -1,8 +1,8 @@
 """Rules that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
 
 SONiC has a value for each port, a plan one for all switches. A rule reads one port and the traffic class of
-RDMA data; `sonic` takes the value of most ports and warns of those that differ. A new field of the model is
-one more rule here, and one sentence less in `left_out_of`.
+RDMA data; `conversion` takes the value of most ports and warns of those that differ. A new field of the model
+is one more rule here, and one sentence less in `left_out_of`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUANTUM_LEAST: Final = 8 << 10
 
 
 @dataclass(frozen=True)
-class Found:
+class DerivedValue:
     """Value that a rule derives, with its origin.
 
     Attributes:
@@ -88,7 +88,7 @@ def curves_of(profile: Entry) -> tuple[Curve | None, ...]:
     return tuple(map(of, COLOURS))
 
 
-def _buffer_size(sonic: Sonic) -> Found | None:
+def _buffer_size(sonic: Sonic) -> DerivedValue | None:
     """Return the whole memory: the ingress pools with their headroom, or an egress pool that is larger.
 
     Pools of the egress side overlap: each may be the whole memory.
@@ -104,10 +104,10 @@ def _buffer_size(sonic: Sonic) -> Found | None:
     largest = max(sonic.entries("BUFFER_POOL"), key=lambda pool: pool.get("size") or 0)
     if largest.get("size") > size:
         size, origin = largest.get("size"), largest.name("size")
-    return Found(units.format_size(size), origin) if size else None
+    return DerivedValue(units.format_size(size), origin) if size else None
 
 
-def _lossy_alpha(subject: Subject) -> Found | None:
+def _lossy_alpha(subject: Subject) -> DerivedValue | None:
     """Return the limit of a lossy queue by SAI: 2^n times the free part of the pool."""
     for traffic_class in range(PRIORITIES):
         profile = subject.port.buffers.get(subject.port.queue_of(traffic_class))
@@ -116,26 +116,26 @@ def _lossy_alpha(subject: Subject) -> Found | None:
             and not subject.port.is_lossless(traffic_class)
             and "dynamic_th" in profile.values
         ):
-            return Found(ratio_of(profile.get("dynamic_th")), profile.name("dynamic_th"))
+            return DerivedValue(ratio_of(profile.get("dynamic_th")), profile.name("dynamic_th"))
     return None
 
 
-def _xoff(subject: Subject) -> Found | None:
+def _xoff(subject: Subject) -> DerivedValue | None:
     profile = subject.group
     if profile is None:
         defaults = subject.sonic.entries(_DYNAMIC)
         worked_out = subject.port.is_lossless(subject.data) and defaults
         if worked_out and (power := defaults[0].get("default_dynamic_th")) is not None:
-            return Found({"alpha": ratio_of(power)}, defaults[0].name("default_dynamic_th"))
+            return DerivedValue({"alpha": ratio_of(power)}, defaults[0].name("default_dynamic_th"))
         return None
     if (power := profile.get("dynamic_th")) is not None:
-        return Found({"alpha": ratio_of(power)}, profile.name("dynamic_th"))
+        return DerivedValue({"alpha": ratio_of(power)}, profile.name("dynamic_th"))
     if (size := profile.get("static_th")) is not None:
-        return Found({"bytes": units.format_size(size)}, profile.name("static_th"))
+        return DerivedValue({"bytes": units.format_size(size)}, profile.name("static_th"))
     return None
 
 
-def _xon_offset(subject: Subject) -> Found | None:
+def _xon_offset(subject: Subject) -> DerivedValue | None:
     """Return the resume offset. SAI: a pause ends at max(xon, threshold - xon_offset), without offset at xon.
 
     Below a dynamic threshold, xon is no offset: without xon_offset a pause ends at the threshold.
@@ -149,10 +149,10 @@ def _xon_offset(subject: Subject) -> Found | None:
         offset, origin = max(0, threshold - level), f"{profile.name('static_th')} - xon"
     elif offset is None:
         offset, origin = 0, profile.name("xon_offset, which is not there")
-    return Found(units.format_size(offset) if offset else 0, origin)
+    return DerivedValue(units.format_size(offset) if offset else 0, origin)
 
 
-def _reserved(subject: Subject) -> Found | None:
+def _reserved(subject: Subject) -> DerivedValue | None:
     """Return `size` without the headroom that it includes, unless the headroom is shared or larger."""
     profile = subject.group
     if profile is None or profile.get("size") is None:
@@ -162,17 +162,17 @@ def _reserved(subject: Subject) -> Found | None:
     excludes_headroom = bool(pool is not None and pool.get("xoff")) or size < headroom
     origin = profile.name("size") if excludes_headroom else f"{profile.name('size')} - xoff"
     reserved = size if excludes_headroom else size - headroom
-    return Found(units.format_size(reserved) if reserved else 0, origin)
+    return DerivedValue(units.format_size(reserved) if reserved else 0, origin)
 
 
-def _headroom(subject: Subject) -> Found | None:
+def _headroom(subject: Subject) -> DerivedValue | None:
     profile = subject.group
     if profile is None or not profile.get("xoff"):
         return None
-    return Found(units.format_size(profile.get("xoff")), profile.name("xoff"))
+    return DerivedValue(units.format_size(profile.get("xoff")), profile.name("xoff"))
 
 
-def _watchdog(subject: Subject) -> Found | None:
+def _watchdog(subject: Subject) -> DerivedValue | None:
     entry = subject.port.watchdog
     if entry is None or not subject.port.is_lossless(subject.data) or "detection_time" not in entry.values:
         return None
@@ -184,10 +184,10 @@ def _watchdog(subject: Subject) -> Found | None:
     value = {"detection": f"{entry.get('detection_time')}ms", "action": entry.get("action") or "drop"}
     if restoration := entry.get("restoration_time"):
         value["restoration"] = f"{restoration}ms"
-    return Found(value, f"{entry.table}|{entry.key}")
+    return DerivedValue(value, f"{entry.table}|{entry.key}")
 
 
-def _scheduling(subject: Subject) -> Found | None:
+def _scheduling(subject: Subject) -> DerivedValue | None:
     """Return quanta in the ratio of the weights, at least a full frame each; none with a strict queue.
 
     A queue without a scheduler has that of the least weight, so that weights are the same when written back.
@@ -209,7 +209,7 @@ def _scheduling(subject: Subject) -> Found | None:
         str(traffic_class): units.format_size(weight * unit) for traffic_class, weight in weights.items()
     }
     names = ", ".join(dict.fromkeys(entry.key for _, entry in _schedulers(subject.sonic, subject.port)))
-    return Found({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
+    return DerivedValue({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
 
 
 def _schedulers(sonic: Sonic, port: Port) -> Iterator[tuple[int, Entry]]:
@@ -225,11 +225,11 @@ def is_strict(sonic: Sonic, port: Port) -> bool | None:
     return kinds.pop() if len(kinds) == 1 else (True if not kinds else None)
 
 
-SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], Found | None]], ...]] = (
+SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], DerivedValue | None]], ...]] = (
     ("fabric.switch.buffer.size", _buffer_size),
 )
 """A field, and the rule that derives it from the whole file."""
-PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
+PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], DerivedValue | None]], ...]] = (
     ("fabric.switch.buffer.lossy_alpha", _lossy_alpha),
     ("fabric.switch.scheduling", _scheduling),
     ("fabric.switch.pfc.xoff", _xoff),
@@ -238,8 +238,8 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
     ("fabric.switch.pfc.headroom", _headroom),
     ("fabric.switch.pfc.watchdog", _watchdog),
 )
-"""A field, and the rule that derives it from a port. Priorities of PFC and thresholds of ECN are in `sonic`:
-they concern several classes, and several speeds."""
+"""A field, and the rule that derives it from a port. `conversion` has priorities of PFC and thresholds of
+ECN: they concern several classes, and several speeds."""
 
 
 def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:

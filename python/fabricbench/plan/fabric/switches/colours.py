@@ -15,7 +15,7 @@ COLOURS: Final[tuple[Colour, ...]] = ("green", "yellow", "red")
 
 
 class WredColour(PlanModel):
-    """What WRED does with frames of a colour: mark or drop, with the probability that ECN has."""
+    """WRED for frames of a colour: marks or drops them with a probability as ECN does."""
 
     kmin_bytes: AnySize | None = Field(
         default=None, alias="kmin", description="Kmin [size]. Default: that of `ecn`."
@@ -81,7 +81,7 @@ class Wred(PlanModel):
 
 
 class Marker(PlanModel):
-    """What colours frames where hosts feed the fabric: one colour, or a meter of each of these ports.
+    """Marker that colours frames from hosts: one colour, or a meter at each of these ports.
 
     With `pir` it is the two rate three color marker of RFC 2698, with `ebs` the single rate one of RFC 2697;
     colour-blind, in bytes of frames with FCS, without preamble and gap.

@@ -44,7 +44,7 @@ SECTIONS: Final = ("buffer", "scheduling", "pfc", "ecn")
 
 
 READ_CELL_BYTES: Final = 256
-"""Cells in which frames are read out of a buffer whose `cell` is not given [bytes].
+"""Size of the cells in which frames are read from a buffer without `cell` [bytes].
 
 Source: cells of 254 and 256 bytes of the chips in SONiC's buffer configurations.
 """
@@ -169,7 +169,7 @@ class Scheduling(PlanModel):
 
 
 class SwitchSections(PlanModel):
-    """What switches of one fabric may have each for itself."""
+    """Sections of a switch that may differ between the switches of a fabric."""
 
     buffer: Buffer = Field(default_factory=Buffer, description="The packet buffer.")
     scheduling: Annotated[Scheduling | None, Named({"strict": None, "dwrr": {"dwrr": {}}})] = Field(

@@ -55,7 +55,7 @@ def _limit_spec(limit: Xoff | None) -> XoffSpec | None:
 
 
 class PoolXoff(PlanModel):
-    """A threshold of a whole pool, above which its lossless groups ask for a pause together."""
+    """A threshold of a whole pool, above which all of its lossless groups request a pause."""
 
     size_bytes: Size | None = Field(
         default=None,
@@ -89,7 +89,7 @@ class PoolXoff(PlanModel):
 
 
 class PoolProfile(PlanModel):
-    """What groups or queues of some priorities of a pool may hold, where others of it hold something else."""
+    """Limits of the groups or queues of some priorities of a pool, if those of others differ."""
 
     priorities: Priorities = Field(description="Which, of the priorities of the pool [0 to 7].")
     reserved_bytes: AnySize = Field(
@@ -113,7 +113,7 @@ class PoolProfile(PlanModel):
 
 
 class Pool(PlanModel):
-    """What pools of both sides have."""
+    """Fields of ingress and egress pools."""
 
     name: Name = Field(description="Name of the pool.")
     size_bytes: Size = Field(
