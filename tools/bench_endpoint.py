@@ -32,7 +32,7 @@ class Case:
     """A case: method of sending, number of queue pairs, and size of each WRITE."""
 
     name: str
-    way: str
+    mode: str
     pairs: int
     message_bytes: int
 
@@ -98,7 +98,7 @@ def end(program: Path, case: Case, seconds: float, namespace: str, role: str) ->
     local, peer = addresses if role == "send" else addresses[::-1]
     core = "0" if role == "send" else "1"
     sizes = (str(case.pairs), str(case.message_bytes), str(seconds))
-    command = ["ip", "netns", "exec", namespace, "taskset", "-c", core, str(program), role, case.way]
+    command = ["ip", "netns", "exec", namespace, "taskset", "-c", core, str(program), role, case.mode]
     return subprocess.Popen([*command, local, peer, *sizes], stdout=subprocess.PIPE, text=True)
 
 
@@ -150,7 +150,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("error: network namespaces need root\nhint: run it by sudo, or in a container as root")
-    cases = [case for case in CASES if arguments.only in (None, case.name) or case.way == "bare"]
+    cases = [case for case in CASES if arguments.only in (None, case.name) or case.mode == "bare"]
     program = build()
     write(f"{'case':20} {'Gb/s':>7} {'of bare':>8} {'messages/s':>11} {'send s/GB':>10} {'receive s/GB':>13}")
     best: dict[str, tuple[float, Outcome]] = {}
@@ -159,7 +159,7 @@ def main() -> None:
             bare = 1.0
             for case in cases:
                 outcome = run(program, case, arguments.seconds, names)
-                bare = outcome.goodput_gbps if case.way == "bare" else bare
+                bare = outcome.goodput_gbps if case.mode == "bare" else bare
                 ratio_and_outcome = (outcome.goodput_gbps / bare, outcome)
                 best[case.name] = max(
                     best.get(case.name, ratio_and_outcome),

@@ -142,11 +142,11 @@ def main() -> int:
     for name in arguments.areas or AREAS:
         print(f"{name}: {arguments.mutants} mutants, seed {seed}", flush=True)
         area = AREAS[name]
-        status |= tell(name, (crate_mutants if area.package else python_mutants)(area, count, seed))
+        status |= print_result(name, (crate_mutants if area.package else python_mutants)(area, count, seed))
     return status
 
 
-def tell(area: str, mutants: Sequence[Mutant]) -> int:
+def print_result(area: str, mutants: Sequence[Mutant]) -> int:
     """Print the missed mutants and the number of caught ones; 1 if these are too few."""
     survivors = known_survivors()
     for mutant in mutants:

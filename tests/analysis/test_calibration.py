@@ -141,6 +141,6 @@ def test_a_stream_is_of_messages_between_hosts_alone() -> None:
     rows = [row(**{name: times[place] for name, times in ends.items()}) for place in range(3)]
     rows.append(row(dst_host=0, **{name: times[3] for name, times in ends.items()}))
     found = stream(pa.Table.from_pylist(rows), 0)
-    assert (found.way, found.count, found.span_ps, found.post_gap_ps) == ((0, 1), 3, 32, 5)
+    assert (found.hosts, found.count, found.span_ps, found.post_gap_ps) == ((0, 1), 3, 32, 5)
     with pytest.raises(TimingError, match="no two messages"):
         stream(pa.Table.from_pylist(rows[:1]), 0)

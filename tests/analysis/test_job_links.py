@@ -79,7 +79,7 @@ def test_hosts_at_one_leaf_use_no_link_between_switches() -> None:
 
 def test_jobs_on_leaves_of_their_own_share_no_link() -> None:
     found = links({"a": [(0, 1), (1, 0)], "b": [(2, 4), (4, 2)]})
-    assert found["a"].are_apart_from(found["b"].data | found["b"].answers)
+    assert found["a"].are_disjoint_from(found["b"].data | found["b"].answers)
 
 
 def test_jobs_that_share_a_spine_port_share_that_alone() -> None:

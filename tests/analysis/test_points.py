@@ -17,7 +17,7 @@ from fabricbench.report.documents.observation_points import (
     points_of,
     points_text,
 )
-from fabricbench.results.job_reports import Beside, current_reports
+from fabricbench.results.job_reports import current_reports
 
 PREAMBLE_AND_GAP = 20
 TOPOLOGIES = (
@@ -159,7 +159,7 @@ def test_tcp_counts_where_it_passes_and_where_it_arrives(tmp_path: Path) -> None
 
 def test_every_output_has_the_same_values(tmp_path: Path) -> None:
     found, trial, points = points_in(PLAN, tmp_path)
-    jobs = current_reports(trial.stored, Beside())
+    jobs = current_reports(trial.stored)
     told = points_object(jobs, points)
     text = points_text(jobs, points)
     assert told["jobs"]["test"]["jct_ratio"] == trial.summary["jct_ratio"][0]

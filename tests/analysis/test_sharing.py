@@ -37,10 +37,10 @@ def test_a_placement_counts_the_queue_pairs_of_others_and_the_time_beside_them()
     found = placements(made)
     assert [pair.text for pair in found["ring"].pairs] == ["1>2: 2+0"]
     # Of its 200 it spends 50 beside one, 50 beside two, and 100 on a link of its own.
-    assert found["ring"].beside == pytest.approx((0.5, 0.25, 0.25, 0))
-    assert found["ring"].mean_beside == pytest.approx(0.75)
+    assert found["ring"].overlap_fractions == pytest.approx((0.5, 0.25, 0.25, 0))
+    assert found["ring"].mean_overlap == pytest.approx(0.75)
     assert [pair.text for pair in found["other"].pairs] == ["0>2: 1", "0>3: 1"]
-    assert found["other"].beside == pytest.approx((0.7, 0.3, 0, 0))
+    assert found["other"].overlap_fractions == pytest.approx((0.7, 0.3, 0, 0))
 
 
 def test_a_later_link_counts_where_more_are_met() -> None:

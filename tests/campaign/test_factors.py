@@ -9,7 +9,7 @@ from tests.support.campaigns import (
 )
 
 import fabricbench as fb
-from fabricbench.results.studies.factors import told_apart
+from fabricbench.results.studies.factors import separable_factors
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_table import Members, members_of, value_at, without
 
@@ -93,7 +93,7 @@ def test_fields_are_found_in_models_mappings_and_lists() -> None:
 
 def apart(**columns: str) -> tuple[list[str], list[int], list[str]]:
     """Told apart: each factor as a text with a letter for its level in each setting."""
-    found = told_apart(
+    found = separable_factors(
         {name: list(text) for name, text in columns.items()},
         {name: sorted(set(text)) for name, text in columns.items()},
     )
@@ -124,7 +124,7 @@ def test_a_factor_of_which_one_value_is_left_has_no_effect() -> None:
 
 def test_a_factor_with_too_many_values_is_left_out() -> None:
     numbers = [str(number) for number in range(300)]
-    found = told_apart(
+    found = separable_factors(
         {"many": numbers * 2, "two": ["a"] * 300 + ["b"] * 300}, {"many": numbers, "two": ["a", "b"]}
     )
     assert [factor.name for factor in found.factors] == ["two"]

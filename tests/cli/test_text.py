@@ -13,7 +13,7 @@ from fabricbench.analysis.summary.job_summary import summary_of
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.terminal.text_table import Column, Row, Style, count, number, render, styled
 from fabricbench.report.terminal.trial import trial_list
-from fabricbench.results.job_reports import Beside, JobReport, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, JobReport, stored_reports
 from fabricbench.store import Trial
 from fabricbench.words import data_size
 
@@ -106,10 +106,10 @@ def test_a_job_of_one_size_is_told_apart_where_others_are_swept() -> None:
     jobs = [
         each
         for trial in trials
-        for each in stored_reports(dataclasses.replace(trial, results=tuple(rows)), Beside(trials))
+        for each in stored_reports(dataclasses.replace(trial, results=tuple(rows)), ComparisonTrials(trials))
     ]
     assert [job.size for job in jobs] == ["1 MB", "1 MB (sweep 2 MB)"]
-    alone = stored_reports(dataclasses.replace(trials[1], results=tuple(rows)), Beside(trials[1:]))
+    alone = stored_reports(dataclasses.replace(trials[1], results=tuple(rows)), ComparisonTrials(trials[1:]))
     assert [job.size for job in alone] == ["1 MB"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.analysis.summary.job_summary import Summary
-from fabricbench.results.job_reports import Beside, JobReport, measured_reports, result_rows
+from fabricbench.results.job_reports import JobReport, measured_reports, result_rows
 from fabricbench.runner.listener import Listener, Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Runner
@@ -83,7 +83,7 @@ def measured(summary: Summary, name: str) -> float:
 
 
 def jobs_of(trials: list[Trial]) -> list[JobReport]:
-    return [job for trial in trials for job in measured_reports(trial, Beside())]
+    return [job for trial in trials for job in measured_reports(trial)]
 
 
 def tables_of(root: Path) -> dict[str, bytes]:

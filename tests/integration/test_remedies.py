@@ -152,7 +152,7 @@ def test_what_no_setting_takes_away_is_said_to_be_so(bench: Bench, cause: str) -
     first = causes(bench.run(WITHOUT_SETTING[cause]))[0]
     assert first.cause == cause
     assert [list(each.changes) for each in first.remedies] == [[]]
-    assert first.remedies[0].what.startswith("no setting helps")
+    assert first.remedies[0].action.startswith("no setting helps")
     assert cause not in PLACES or first.where[0] == PLACES[cause]
 
 
@@ -175,7 +175,7 @@ def test_a_remedy_that_the_plan_refuses_is_not_told(bench: Bench) -> None:
     assert found[0].cause == "lossy-fabric"
     assert ["fabric.switch.pfc=on"] not in [list(each.changes) for each in found[0].remedies]
     assert found[1].cause == "incast"
-    assert found[1].remedies[0].what == "no setting helps: the pattern is an incast"
+    assert found[1].remedies[0].action == "no setting helps: the pattern is an incast"
 
 
 def test_a_job_that_failed_has_causes_without_shares(bench: Bench) -> None:

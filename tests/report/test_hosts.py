@@ -16,7 +16,7 @@ from fabricbench.report.html.sections.hosts_and_ports import hosts_section
 from fabricbench.report.terminal.table_cells import value_text
 from fabricbench.report.terminal.trial import hosts_table
 from fabricbench.results.hosts import clock_error_ms, hosts_of, known_above_ms
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 from fabricbench.store import Trial, Workspace
 
 
@@ -111,7 +111,7 @@ def test_it_is_told_which_times_are_those_of_adapters_and_how_sure_they_are(tria
 
 
 def test_a_time_below_the_error_of_the_clocks_is_told_as_that(trial: Trial) -> None:
-    (job, *_) = stored_reports(trial, Beside())
+    (job, *_) = stored_reports(trial)
     time, rate = BY_NAME["completion_time_ms"], BY_NAME["busbw_gb_per_s"]
     known_ms = job.summary.value(time.name)
     assert known_ms

@@ -16,7 +16,7 @@ from fabricbench.report.html.rendering import render_page
 from fabricbench.report.html.run_page import build_page
 from fabricbench.report.terminal.diagnosis import insight_text
 from fabricbench.report.terminal.trial import trial_text
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 from fabricbench.store import Trial
 
 TRAFFIC = {"arrivals": {"process": "poisson", "duration_ps": 10**9}}
@@ -65,7 +65,7 @@ def test_a_report_leaves_out_columns_that_hold_nothing(tmp_path: Path) -> None:
         titles = {column.title for column in columns(trial)}
         assert {"time", "busbw", "FCT P50"} < titles
         assert ("rank min" in titles) == broken
-        assert ("Round at a rank" in trial_text(stored_reports(trial, Beside()))) == broken
+        assert ("Round at a rank" in trial_text(stored_reports(trial))) == broken
 
 
 def test_chunks_that_never_completed_keep_the_curve_of_completion_below_the_whole(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_curves_do_not_share_a_colour_with_the_next_dozen() -> None:
 def test_a_trial_in_full_has_the_metrics_of_its_kind(
     tmp_path: Path, job: dict[str, Any], shown: str, hidden: str
 ) -> None:
-    text = trial_text(stored_reports(stored(tmp_path, job), Beside()))
+    text = trial_text(stored_reports(stored(tmp_path, job)))
     assert shown in text
     assert hidden not in text
     assert "Operation P50" not in text
@@ -97,4 +97,4 @@ def test_a_trial_in_full_has_the_metrics_of_its_kind(
 def test_a_job_that_did_not_complete_is_not_said_to_be_slow(tmp_path: Path) -> None:
     trial = stored(tmp_path, {}, broken=True)
     assert "why job test did not complete, likely causes" in insight_text(insight(trial))
-    assert "Completion time" in trial_text(stored_reports(trial, Beside()))
+    assert "Completion time" in trial_text(stored_reports(trial))

@@ -23,7 +23,7 @@ from fabricbench.results.job_ranking import (
     worst_job,
     worst_text,
 )
-from fabricbench.results.job_reports import Beside, JobReport, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, JobReport, stored_reports
 from fabricbench.store import Trial
 
 PLAN = """
@@ -46,7 +46,7 @@ def run(folder: Path, more: str = "solo: true\n", plan: str = PLAN) -> list[Tria
 
 
 def reports(trials: list[Trial]) -> list[JobReport]:
-    return stored_reports(trials[-1], Beside(trials))
+    return stored_reports(trials[-1], ComparisonTrials(trials))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_terminal_names_the_jobs_and_the_worst(trials: list[Trial]) -> None:
 
 def test_a_list_of_single_jobs_has_no_columns_for_several(trials: list[Trial]) -> None:
     alone = trials[0]
-    assert "of all" not in trial_list([alone], stored_reports(alone, Beside()))
+    assert "of all" not in trial_list([alone], stored_reports(alone))
 
 
 def test_the_banner_names_the_worst_and_is_green_by_criteria_alone(

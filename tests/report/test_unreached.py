@@ -16,7 +16,7 @@ from fabricbench.report.html.run_page import build_page
 from fabricbench.report.output.json_csv import trials_json
 from fabricbench.report.terminal.diagnosis import insight_text
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 
 MS = 10**9
 LATE = {"at_ps": 10_000 * MS, "kind": "link-down", "link": "spine1-leaf0"}
@@ -48,8 +48,8 @@ def test_run_show_and_report_tell_of_it(tmp_path: Path) -> None:
     spec["fabric"]["failures"] = [LATE]
     trial = store_run(tmp_path / "workspace", sizes=[2**24], changes={"run_spec": spec})[0]
     expected = "link down: spine1-leaf0 at 10 s never happened"
-    assert f"16 MB: {expected}" in run_table(stored_reports(trial, Beside()))
+    assert f"16 MB: {expected}" in run_table(stored_reports(trial))
     assert expected in insight_text(insight(trial))
-    (shown,) = json.loads(trials_json(stored_reports(trial, Beside())))["trials"]
+    (shown,) = json.loads(trials_json(stored_reports(trial)))["trials"]
     assert shown["unreached_failures"] == [{"failure": "link down: spine1-leaf0", "at_ps": 10_000 * MS}]
     assert expected in render_page(build_page([trial], trial))

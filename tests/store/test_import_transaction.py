@@ -29,7 +29,7 @@ from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.catalog.trials import Catalog
-from fabricbench.store.inspection import damages, put_aside
+from fabricbench.store.inspection import damages, quarantine
 from fabricbench.store.record.lease import Lease, is_leased
 from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.staging import Staging
@@ -259,7 +259,7 @@ def checked(root: Path) -> None:
 def repaired(root: Path) -> None:
     workspace = Workspace.open(root)
     for damage in damages(workspace):
-        assert put_aside(workspace, damage) is None
+        assert quarantine(workspace, damage) is None
 
 
 def ran(root: Path) -> None:

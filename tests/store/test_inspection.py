@@ -12,7 +12,7 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.cli.main import run as command_line
 from fabricbench.store import Workspace
 from fabricbench.store.catalog.sql import Sql
-from fabricbench.store.inspection import damages, put_aside
+from fabricbench.store.inspection import damages, quarantine
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -86,7 +86,7 @@ def test_a_record_that_the_catalog_does_not_know_is_put_aside_each_time(workspac
         (workspace.records / "cccc00000003").mkdir()
         (damage,) = damages(workspace)
         assert damage.attempt is None
-        assert put_aside(workspace, damage) is not None
+        assert quarantine(workspace, damage) is not None
     aside = sorted(path.name for path in (workspace.root / "damaged").iterdir())
     assert aside == ["cccc00000003", "cccc00000003.1"]
     assert [trial.status for trial in workspace.trials()] == ["complete", "complete"]

@@ -13,7 +13,7 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import TrialFacts, UnknownTrialError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.inspection import Damage, put_aside
+from fabricbench.store.inspection import Damage, quarantine
 from fabricbench.store.queries.listing import TrialQuery, comparable_trials, counts, filter_values, page
 from fabricbench.store.queries.tags import change_tags, tags_of
 from fabricbench.store.trash import delete_trial, purge, restore_trial
@@ -161,7 +161,7 @@ def test_a_deleted_trial_that_runs_again_is_part_of_that_run_alone(
 
 
 def test_a_trial_without_its_record_is_part_of_no_earlier_run_until_it_has_one(workspace: Workspace) -> None:
-    put_aside(workspace, Damage(SHARED, "gone", workspace.find(SHARED).attempt))
+    quarantine(workspace, Damage(SHARED, "gone", workspace.find(SHARED).attempt))
     assert ids(workspace, plan="steady") == [ALONE]
     run_trial(workspace, NOISY, FakeBackend())
     assert sorted(ids(workspace, plan="steady")) == [SHARED, ALONE]

@@ -21,7 +21,7 @@ from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog.trials import Catalog, now
-from fabricbench.store.inspection import damages, put_aside
+from fabricbench.store.inspection import damages, quarantine
 from fabricbench.store.record.location import Location
 from fabricbench.store.record.schema import TABLES
 from fabricbench.store.trash import delete_trial, purge, restore_trial
@@ -212,7 +212,7 @@ def test_damaged_missing_and_unknown_records_are_put_aside(
     assert [damage.trial_id for damage in found] == [FIRST, SECOND, "dddd00000004"]
     assert "table chunks: it is not what was written" in found[0].found
     assert (found[1].found, found[2].found) == ("no table ports", "the catalog does not know this record")
-    assert [put_aside(workspace, damage) for damage in found] == [
+    assert [quarantine(workspace, damage) for damage in found] == [
         f"file://{place}/damaged/{name}" for name in (first.name, second.name, "dddd00000004.0123456789ab")
     ]
     assert (place / "damaged" / first.name / "chunks.parquet").read_bytes() == bytes(content)

@@ -11,11 +11,11 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import Workspace
 from fabricbench.store.queries.listing import ThresholdError, ordered
 from fabricbench.store.queries.views import (
-    Asked,
+    ListParameters,
     UnknownViewError,
     ViewError,
-    asked_with,
     delete_view,
+    merged_parameters,
     query_of,
     save_view,
     saved_view,
@@ -45,15 +45,18 @@ def test_what_is_given_beside_a_view_adds_to_it_or_replaces_a_part(workspace: Wo
     save_view(workspace, "v", {"plan": "large", "where": ["ideal_percent>1"], "order": "desc"})
     given = {"plan": "small", "tag": None, "where": ["fct_ms_p99<9"]}
     expected = {"plan": "small", "order": "desc", "where": ["ideal_percent>1", "fct_ms_p99<9"]}
-    assert asked_with(workspace, "v", given) == expected
-    assert asked_with(workspace, None, {"plan": None, "where": None}) == {}
+    assert merged_parameters(workspace, "v", given) == expected
+    assert merged_parameters(workspace, None, {"plan": None, "where": None}) == {}
 
 
 def test_saving_again_replaces_and_deleting_forgets(workspace: Workspace) -> None:
     for plan in ("small", "large"):
         save_view(workspace, "v", {"plan": plan})
     save_view(workspace, "other", {})
-    assert {view.name: view.asked for view in saved_views(workspace)} == {"other": {}, "v": {"plan": "large"}}
+    assert {view.name: view.asked for view in saved_views(workspace)} == {
+        "other": {},
+        "v": {"plan": "large"},
+    }
     delete_view(workspace, "v")
     with pytest.raises(UnknownViewError) as error:
         saved_view(workspace, "othr")
@@ -79,7 +82,9 @@ def test_saving_again_replaces_and_deleting_forgets(workspace: Workspace) -> Non
         ("v", {"search": "x" * 201}, "search"),
     ],
 )
-def test_what_no_list_can_show_is_not_kept(workspace: Workspace, name: str, asked: Asked, field: str) -> None:
+def test_what_no_list_can_show_is_not_kept(
+    workspace: Workspace, name: str, asked: ListParameters, field: str
+) -> None:
     with pytest.raises(ViewError) as error:
         save_view(workspace, name, asked)
     assert error.value.field == field
@@ -88,7 +93,7 @@ def test_what_no_list_can_show_is_not_kept(workspace: Workspace, name: str, aske
 
 
 @pytest.mark.parametrize("asked", [{"sort": "speed"}, {"where": ["speed<1"]}, {"where": ["ideal_percent=1"]}])
-def test_a_metric_that_does_not_exist_is_not_kept(workspace: Workspace, asked: Asked) -> None:
+def test_a_metric_that_does_not_exist_is_not_kept(workspace: Workspace, asked: ListParameters) -> None:
     with pytest.raises(ThresholdError):
         save_view(workspace, "v", asked)
     assert saved_views(workspace) == []

@@ -283,9 +283,9 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
         "window": draw.pick(("64KB", "256KB", "2MB")),
         "write_size": draw.pick((1, "4KB", "128KB")),
     }
-    goes_on = any(job.get("repeat") == "until-others-end" for job in jobs)
+    is_open_ended = any(job.get("repeat") == "until-others-end" for job in jobs)
     is_unrecovered = transport["recovery"] == "none"
-    if goes_on or draw.chance(0.3 if is_unrecovered else 0.7):
+    if is_open_ended or draw.chance(0.3 if is_unrecovered else 0.7):
         fields["duration"] = draw.time(10_000_000, 300_000_000)
     elif is_unrecovered and draw.chance(0.7):
         # Losses are not waited for, whatever the timeout; at this rate it sends little in that time.

@@ -129,8 +129,8 @@ class Record:
     @property
     def ends_by_itself(self) -> bool:
         """Whether nothing is cut off at the end: no job and no TCP traffic continues until others end."""
-        goes_on = any(job["repeat"]["kind"] != "rounds" for job in self.spec["jobs"])
-        return not goes_on and all(tcp["duration_ps"] is not None for tcp in self.spec["tcp"])
+        is_open_ended = any(job["repeat"]["kind"] != "rounds" for job in self.spec["jobs"])
+        return not is_open_ended and all(tcp["duration_ps"] is not None for tcp in self.spec["tcp"])
 
     @property
     def is_complete(self) -> bool:
@@ -170,7 +170,7 @@ class JobRecord:
         return not self.spec["arrivals"] and not self.spec["storage"]
 
     @property
-    def goes_on(self) -> bool:
+    def is_open_ended(self) -> bool:
         """Whether it repeats until others end."""
         return bool(self.spec["repeat"]["kind"] != "rounds")
 

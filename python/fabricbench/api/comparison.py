@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.api.trial import Trial
-from fabricbench.report.documents.comparison import JobPair, compared, matched
+from fabricbench.report.documents.comparison import compared, matched
 from fabricbench.report.output.data_frames import comparison_frame
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +40,7 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
     pairs = [
         pair
         for first_trial, second_trial in _matched(_all(first), _all(second))
-        for pair in _pairs(first_trial, second_trial)
+        for pair in compared(stored_reports(first_trial.stored), stored_reports(second_trial.stored))
     ]
     if not pairs:
         raise ValueError("the trials have no job of the same data size in common")
@@ -74,7 +74,3 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
     partners = {pairing_key(trial): trial for trial in second}
     candidates = [(trial, partners.get(pairing_key(trial))) for trial in first]
     return [(left_trial, right_trial) for left_trial, right_trial in candidates if right_trial is not None]
-
-
-def _pairs(first: Trial, second: Trial) -> list[JobPair]:
-    return compared(stored_reports(first.stored, Beside()), stored_reports(second.stored, Beside()))

@@ -43,9 +43,9 @@ class Expected:
         ...
     """
 
-    def __init__(self, told: Expectation) -> None:
+    def __init__(self, expectation: Expectation) -> None:
         """Take an expectation; `expect` returns one."""
-        self._told = told
+        self._expectation = expectation
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -61,7 +61,7 @@ class Expected:
         """
         import polars as pl
 
-        return pl.DataFrame(rows_of(self._told), infer_schema_length=None)
+        return pl.DataFrame(rows_of(self._expectation), infer_schema_length=None)
 
     @property
     def decides(self) -> list[tuple[str, str, int, str]]:
@@ -73,7 +73,7 @@ class Expected:
         """
         return [
             (case.variant, case.job, case.data_size_bytes, sentence)
-            for case in self._told.expected
+            for case in self._expectation.expected
             for sentence in case.decides
         ]
 
@@ -85,7 +85,7 @@ class Expected:
             >>> [each["metric"] for each in expected.criteria]
             ['busbw_gb_per_s', 'ideal_percent']
         """
-        return criteria(self._told)
+        return criteria(self._expectation)
 
     @property
     def criteria_yaml(self) -> str:
@@ -95,7 +95,7 @@ class Expected:
             >>> expected.criteria_yaml.splitlines()[2]
             'criteria:'
         """
-        return criteria_yaml(self._told)
+        return criteria_yaml(self._expectation)
 
     @property
     def nccl_tests(self) -> list[str]:
@@ -105,7 +105,7 @@ class Expected:
             >>> expected.nccl_tests
             ['NCCL_TESTS_MIN_BW=41.72 alltoall_perf -b 1M -e 1M -f 2 -g 1 -c 1']
         """
-        return [program.command for program in nccl_tests(self._told, PROGRAMS)]
+        return [program.command for program in nccl_tests(self._expectation, PROGRAMS)]
 
     @property
     def checked(self) -> list[dict[str, Any]]:
@@ -117,10 +117,10 @@ class Expected:
             >>> expected.checked
             []
         """
-        return checked_rows(self._told)
+        return checked_rows(self._expectation)
 
     def __repr__(self) -> str:
-        return expectation_text(self._told, colour=False)
+        return expectation_text(self._expectation, colour=False)
 
 
 def expect(  # noqa: PLR0913 -- each by its name

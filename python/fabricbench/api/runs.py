@@ -44,7 +44,7 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
         return
     bar = _Bar()
     try:
-        yield bar.told
+        yield bar.show
     finally:
         bar.clear()
 
@@ -59,7 +59,7 @@ class _Bar:
         self._running: dict[int, Progress] = {}
         self._shown_at = 0.0
 
-    def told(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Record the progress of a trial, and redraw the bar at most four times a second."""
         self._running[progress.trial] = progress
         if progress.trial_share >= 1.0:
@@ -143,7 +143,7 @@ class _Listener:
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
         self._sizes[number] = facts.data_size_bytes
-        self._tell(number, 0.0, 0)
+        self._report(number, 0.0, 0)
 
     def trial_progressed(self, progress: protocol.Progress, number: int) -> None:
         total = progress["total_bytes"]
@@ -159,16 +159,16 @@ class _Listener:
             for sample in progress["samples"]
         )
         share = progress["delivered_bytes"] / total if total else 0.0
-        self._tell(number, share, progress["sim_ps"], samples)
+        self._report(number, share, progress["sim_ps"], samples)
 
     def trial_finished(self, trial: StoredTrial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
         self._sizes[number] = trial.facts.data_size_bytes
-        self._tell(number, 1.0, (trial.summary or {})["end_ps"])
+        self._report(number, 1.0, (trial.summary or {})["end_ps"])
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
         """Do nothing: `run` raises the error of the trial."""
 
-    def _tell(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
+    def _report(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
         self._shares[number] = share
         position = number, self._trials, self._sizes[number]
         self._last = Progress(*position, share, simulated_ps, samples, run_share=self._run_share)

@@ -15,7 +15,7 @@ from fabricbench.report.output.atomic_files import check_page_name
 from fabricbench.report.output.data_frames import summary_frame
 from fabricbench.report.output.notebook_cell import trials_cell
 from fabricbench.results.axes import axes_label
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import Trial as StoredTrial
 from fabricbench.store import Workspace as Store
 from fabricbench.words import data_size
@@ -158,7 +158,7 @@ class Trial(RecordFrames):
             >>> run[0].summary["frames_lost"].to_list()
             [0]
         """
-        return summary_frame(stored_reports(self._stored, Beside(self._family)))
+        return summary_frame(stored_reports(self._stored, ComparisonTrials(self._family)))
 
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table of the record as a polars frame; docs/records.md explains the columns.
@@ -293,4 +293,4 @@ class Trial(RecordFrames):
 
     def _repr_html_(self) -> str:
         """Return the trial as HTML for the cell of a notebook."""
-        return trials_cell(f"Trial {self.id}", stored_reports(self._stored, Beside(self._family)))
+        return trials_cell(f"Trial {self.id}", stored_reports(self._stored, ComparisonTrials(self._family)))

@@ -34,10 +34,10 @@ class Trials(RecordFrames, Sequence[Trial]):
         2
     """
 
-    def __init__(self, trials: Sequence[Trial], found: Sequence[Searched] = ()) -> None:
+    def __init__(self, trials: Sequence[Trial], search_results: Sequence[Searched] = ()) -> None:
         """Take trials, and the results of their search if there was one."""
         self._trials = tuple(trials)
-        self._found = tuple(found)
+        self._search_results = tuple(search_results)
 
     @overload
     def __getitem__(self, index: int) -> Trial: ...
@@ -81,7 +81,7 @@ class Trials(RecordFrames, Sequence[Trial]):
             >>> run.found.height
             0
         """
-        return search_frame(self._found)
+        return search_frame(self._search_results)
 
     def by_variant(self, reference: str | None = None) -> pl.DataFrame:
         """Compare the variants of the run with one of them, as `compare --by variant` does.

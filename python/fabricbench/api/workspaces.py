@@ -10,7 +10,7 @@ from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.store import Workspace as Store
 from fabricbench.store.queries.listing import ordered
-from fabricbench.store.queries.views import asked_with, query_of
+from fabricbench.store.queries.views import merged_parameters, query_of
 
 
 class Workspace:
@@ -69,7 +69,7 @@ class Workspace:
             1
         """
         filters = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
-        query_fields = asked_with(self._store, view, filters, descending=descending)
+        query_fields = merged_parameters(self._store, view, filters, descending=descending)
         trials = ordered(self._store, query_of(query_fields))
         return Trials([Trial(trial, self._store) for trial in trials if trial.is_finished])
 

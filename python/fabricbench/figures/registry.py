@@ -19,7 +19,7 @@ from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
 from fabricbench.figures.results.sweep import SWEEP_FIGURES
-from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
+from fabricbench.figures.results.tenants import KEPT_FIGURE, SHARED_FIGURES
 from fabricbench.figures.results.twins import TWIN_FIGURE
 from fabricbench.figures.results.variants import RATIO_FIGURE
 from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
@@ -32,7 +32,7 @@ from fabricbench.store import Trial
 _FIGURES: Final = (
     RATIO_FIGURE,
     *SWEEP_FIGURES,
-    *BESIDE_FIGURES,
+    *SHARED_FIGURES,
     KEPT_FIGURE,
     *BANDWIDTH_FIGURES,
     TWIN_FIGURE,

@@ -19,7 +19,7 @@ from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.results.completion_times import TenantSample, tenant_samples
 from fabricbench.figures.scales import TimeScale, time_scale
 from fabricbench.results.isolation_by_seed import KeptRow, kept_rows
-from fabricbench.results.job_reports import Beside
+from fabricbench.results.job_reports import ComparisonTrials
 from fabricbench.results.result_rows import ResultRow, rows_of
 from fabricbench.store import Trial
 
@@ -202,4 +202,4 @@ class Subject:
 
 def subject_of(trial: Trial, trials: Sequence[Trial], window: Window | None = None) -> Subject:
     """Return the data source of a trial, with the trials whose results are compared."""
-    return Subject(trial, lambda: rows_of(trials, trial, Beside(trials)), window)
+    return Subject(trial, lambda: rows_of(trials, trial, ComparisonTrials(trials)), window)

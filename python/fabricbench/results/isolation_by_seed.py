@@ -31,7 +31,7 @@ class KeptRow:
         kept_percent: Bus bandwidth next to others, relative to alone [%].
         pauses: Pause frames that its hosts received; none without PFC.
         placement: Overlap of its paths with those of others, as text; empty if unknown.
-        mean_beside: Mean number of chunks of others on the link of one of its own; none if unknown.
+        mean_overlap: Mean number of chunks of others on the link of one of its own; none if unknown.
     """
 
     name: str
@@ -39,7 +39,7 @@ class KeptRow:
     kept_percent: float
     pauses: float | int | None
     placement: str
-    mean_beside: float | None
+    mean_overlap: float | None
 
     @property
     def label(self) -> str:
@@ -80,7 +80,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
                 kept_percent,
                 summary.value(PAUSES.name),
                 _text(placement) if placement else "",
-                placement.mean_beside if placement else None,
+                placement.mean_overlap if placement else None,
             )
         )
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench import __version__
 from fabricbench.analysis.comparison.isolation import is_solo
@@ -102,7 +102,7 @@ class JobReport:
         return self.verdict == FAIL
 
 
-class Beside:
+class ComparisonTrials:
     """Trials that the jobs of a trial are compared with: jobs alone, and the reference variant."""
 
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
@@ -121,12 +121,15 @@ class Beside:
         return is_own and trial.has("chunks") and len(self._sizes.get(facts.suite, ())) > 1
 
 
-def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+_NO_COMPARISONS: Final = ComparisonTrials()
+
+
+def stored_reports(trial: Trial, comparisons: ComparisonTrials = _NO_COMPARISONS) -> list[JobReport]:
     """Return the jobs of a finished trial with the summaries stored when it ran, with comparisons."""
-    return _reports(trial, [summary_of(row, trial.facts.run_spec) for row in trial.results], beside)
+    return _reports(trial, [summary_of(row, trial.facts.run_spec) for row in trial.results], comparisons)
 
 
-def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+def current_reports(trial: Trial, comparisons: ComparisonTrials = _NO_COMPARISONS) -> list[JobReport]:
     """Return the jobs of a finished trial, summarised by this version, with comparisons.
 
     The stored summaries are used if this version wrote them; a record of another version is summarised again.
@@ -135,17 +138,17 @@ def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
         StoreError: A table is missing or cannot be read.
     """
     if trial.facts.engine_version == __version__:
-        return stored_reports(trial, beside)
-    return measured_reports(trial, beside)
+        return stored_reports(trial, comparisons)
+    return measured_reports(trial, comparisons)
 
 
-def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+def measured_reports(trial: Trial, comparisons: ComparisonTrials = _NO_COMPARISONS) -> list[JobReport]:
     """Return the jobs of a finished trial, summarised from its record now, with comparisons.
 
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables), beside)
+    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables), comparisons)
 
 
 def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> list[JobReport]:
@@ -155,22 +158,22 @@ def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> lis
         trials: The trials.
         others: Trials of the same run without a report, such as those of another variant.
     """
-    comparisons = Beside([*trials, *others])
+    comparisons = ComparisonTrials([*trials, *others])
     return [report for trial in trials for report in stored_reports(trial, comparisons)]
 
 
 def meets_criteria(trial: Trial) -> bool:
     """Return whether a finished trial meets the criteria of its plan; false without criteria."""
-    verdicts = [job.verdict for job in stored_reports(trial, Beside())]
+    verdicts = [job.verdict for job in stored_reports(trial)]
     return any(verdicts) and FAIL not in verdicts
 
 
-def _reports(trial: Trial, summaries: Sequence[Summary], comparisons: Beside) -> list[JobReport]:
+def _reports(trial: Trial, summaries: Sequence[Summary], comparisons: ComparisonTrials) -> list[JobReport]:
     """Return the reports of a trial; published values are compared with the first job, the one under test."""
     published = trial.facts.published
     values = published["values"] if published else {}
-    alone = comparisons.solos.beside(trial, summaries)
-    against = comparisons.references.beside(trial, summaries)
+    alone = comparisons.solos.alone_results(trial, summaries)
+    against = comparisons.references.reference_results(trial, summaries)
     return [
         JobReport(
             trial,

@@ -38,7 +38,7 @@ class References:
             if trial.is_finished and trial.facts.reference == trial.facts.variant
         }
 
-    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Against]:
+    def reference_results(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Against]:
         """Return the job of the reference for each job and data size of a trial, if that was run."""
         reference_trial = self._trials.get(_key(trial)) if trial.facts.reference else None
         # A job alone is compared with its reference next to the others, not here.

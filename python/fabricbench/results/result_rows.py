@@ -10,7 +10,7 @@ from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.analysis.comparison.verdict import Judgement
 from fabricbench.analysis.summary.job_summary import Summary
-from fabricbench.results.job_reports import Beside, JobReport, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, JobReport, stored_reports
 from fabricbench.results.result_source import made
 from fabricbench.results.solo_trials import Alone
 from fabricbench.store import Trial
@@ -28,7 +28,7 @@ class ResultRow:
         iteration: The iteration, if there are several; otherwise empty.
         is_focus: Whether figures of one trial show this trial.
         of_trial: The part of `series` for the trial, without the job.
-        told: The part of `series` without swept values.
+        unswept_series: The part of `series` without swept values.
     """
 
     report: JobReport
@@ -36,7 +36,7 @@ class ResultRow:
     iteration: str
     is_focus: bool
     of_trial: str = ""
-    told: str = ""
+    unswept_series: str = ""
 
     @property
     def trial(self) -> Trial:
@@ -96,7 +96,7 @@ class ResultRow:
     @property
     def part(self) -> str:
         """Label of the row among others of its size and swept values; empty if it is the only one."""
-        return ", ".join(part for part in (self.told, self.iteration) if part)
+        return ", ".join(part for part in (self.unswept_series, self.iteration) if part)
 
 
 def trial_label(rows: Sequence[ResultRow]) -> str:
@@ -121,10 +121,10 @@ def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] =
         if trial.id == focus.id
         or (trial.facts.suite == focus.facts.suite and not is_solo(trial.facts.variant))
     ]
-    return rows_of([*shown, *others], focus, Beside(trials))
+    return rows_of([*shown, *others], focus, ComparisonTrials(trials))
 
 
-def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[ResultRow]:
+def rows_of(trials: Sequence[Trial], focus: Trial, comparisons: ComparisonTrials) -> list[ResultRow]:
     """Return one row for each job of each trial, of any plans."""
     many_plans = len({trial.facts.plan for trial in trials}) > 1
     many_kinds = len({made(trial) for trial in trials}) > 1
@@ -137,7 +137,7 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
         words = ((trial.facts.plan, many_plans), (kind, many_kinds), (trial.facts.variant, has_name))
         of_trial = [word for word, is_included in words if is_included]
         iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
-        reports = stored_reports(trial, beside)
+        reports = stored_reports(trial, comparisons)
         for report in reports:
             labels = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
             parts = [*([report.axes] if report.axes else []), *labels]
@@ -148,7 +148,7 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
                     iteration=iteration,
                     is_focus=trial.id == focus.id,
                     of_trial=", ".join(part for part in (report.axes, *of_trial) if part),
-                    told=", ".join(labels),
+                    unswept_series=", ".join(labels),
                 )
             )
     return rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabricbench.results.job_ranking import kept_of, worst_job
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import Trial, Workspace
 from fabricbench.store.catalog.memberships import ENTRIES
 from fabricbench.store.catalog.schema import IS_FINISHED, NOT_IN_TRASH
@@ -41,7 +41,7 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
         StoreError: The catalog cannot be read.
     """
     trials = _trials(workspace, suites)
-    comparisons = Beside(comparable_trials(workspace, trials))
+    comparisons = ComparisonTrials(comparable_trials(workspace, trials))
     outcomes: dict[str, RunOutcome] = {}
     for trial in trials:
         outcome = outcomes.get(trial.facts.suite, RunOutcome())
@@ -59,7 +59,7 @@ def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
     condition = all_of(one_of("id", chosen), IS_FINISHED, NOT_IN_TRASH, "criteria <> '[]'")
     with workspace.database.reading() as connection:
         trials = workspace.catalog.where(connection, condition) if chosen else []
-    comparisons = Beside(comparable_trials(workspace, trials))
+    comparisons = ComparisonTrials(comparable_trials(workspace, trials))
     outcomes = {trial.id: _joined(RunOutcome(), trial, comparisons) for trial in trials}
     return {trial_id: outcome.verdict for trial_id, outcome in outcomes.items() if outcome.verdict}
 
@@ -87,7 +87,7 @@ def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _joined(outcome: RunOutcome, trial: Trial, comparisons: Beside) -> RunOutcome:
+def _joined(outcome: RunOutcome, trial: Trial, comparisons: ComparisonTrials) -> RunOutcome:
     jobs = stored_reports(trial, comparisons)
     verdicts = {outcome.verdict, *(job.verdict for job in jobs)}
     verdict = next((candidate for candidate in ("fail", "pass") if candidate in verdicts), None)

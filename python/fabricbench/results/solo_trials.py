@@ -49,7 +49,7 @@ class Solos:
                 key = solo_key(facts.iteration, facts.run_spec)
                 self._by_key[key].append(trial)
 
-    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Alone]:
+    def alone_results(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Alone]:
         """Return the result alone of each job and data size of a trial, if that was run."""
         facts = trial.facts
         if not self._by_key or trial.is_printed or is_solo(facts.variant):

@@ -16,7 +16,7 @@ from fabricbench.store.catalog.trial import Trial
 from fabricbench.store.catalog.trials import UnreadableRow
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.record.identity import Identity, excess, opened_table, unreadable
-from fabricbench.store.record.location import ASIDE, Location, place_and_name
+from fabricbench.store.record.location import QUARANTINE_FOLDER, Location, place_and_name
 from fabricbench.store.record.schema import TABLES, TRIALS
 from fabricbench.store.record.tables import sync
 from fabricbench.store.workspace import Workspace
@@ -148,7 +148,7 @@ def table_problem(path: Path, table: str, identity: Identity) -> str:
     return ""
 
 
-def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
+def quarantine(workspace: Workspace, damage: Damage) -> Path | str | None:
     """Move a damaged record to a separate folder and record in the catalog that its trial has none.
 
     Returns:
@@ -165,12 +165,14 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
         elif damage.url is None and workspace.catalog.has_record(connection, damage.trial_id):
             return None
         if damage.url is None:
-            new_path = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
+            new_path = _move(
+                workspace.records / damage.trial_id, workspace.root / QUARANTINE_FOLDER / damage.trial_id
+            )
     if damage.url is None:
         return new_path
     location, name = place_and_name(damage.url)
     shutil.rmtree(workspace.copies / name, ignore_errors=True)
-    return Location(location).put_aside(name)
+    return Location(location).quarantine(name)
 
 
 def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
@@ -182,7 +184,7 @@ def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
     Raises:
         StoreError: The file cannot be written, or the catalog.
     """
-    target = _free_name(workspace.root / ASIDE / f"row-{row.attempt}.json")
+    target = _free_name(workspace.root / QUARANTINE_FOLDER / f"row-{row.attempt}.json")
     with workspace.database.writing() as connection:
         if row.number is None:
             condition = Sql("attempt = ?", row.attempt)
@@ -206,10 +208,10 @@ def _write_row(target: Path, values: Mapping[str, object]) -> None:
         raise write_error(target, error) from error
 
 
-def _move(record: Path, wanted_path: Path) -> Path | None:
+def _move(record: Path, target_path: Path) -> Path | None:
     if not record.exists():
         return None
-    target = _free_name(wanted_path)
+    target = _free_name(target_path)
     try:
         target.parent.mkdir(exist_ok=True)
         return Path(shutil.move(record, target))

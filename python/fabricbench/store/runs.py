@@ -216,7 +216,7 @@ class RunQueue:
                 of_process = [Sql("pid = ? AND host = ?", pid, _this_process()["host"])]
             connection.update("runs", values, all_of(_run_in_state(run_id, RUNNING), *of_process))
 
-    def search_came_to(
+    def save_search_progress(
         self, run_id: str, options: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
     ) -> None:
         """Store the progress of a running run's search: its options, and the trials that it has chosen.

@@ -84,7 +84,7 @@ def _job_end(record: Record) -> pl.Expr:
     """
     job_end = pl.col("job").replace_strict(_job_times(record, "end_ps"), return_dtype=pl.Int64)
     rounds = {
-        job.name: job.outcome["rounds"] + job.outcome["warm_up_rounds"] if job.goes_on else None
+        job.name: job.outcome["rounds"] + job.outcome["warm_up_rounds"] if job.is_open_ended else None
         for job in record.jobs.values()
     }
     complete_rounds = pl.col("job").replace_strict(rounds, return_dtype=pl.Int64)
@@ -279,7 +279,7 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
 def row_count_laws(record: Record) -> Iterator[Violation]:
     """Yield started rounds with missing or excess rows of chunks, except of jobs that others end."""
     for job in record.parts:
-        if not job.is_collective or job.goes_on:
+        if not job.is_collective or job.is_open_ended:
             continue
         rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
         counts = job.chunks.group_by("round").len(name="rows").sort("round")

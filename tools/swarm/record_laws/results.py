@@ -36,10 +36,10 @@ def _job_status(job: JobRecord) -> Iterator[Violation]:
     counts = Counter(job.chunks["status"].to_list())
     statuses = f"trials: {job.name} is {job.outcome['status']}; chunks: {dict(counts)}"
     # Chunks of a job that repeats until all others end may be cut off by the end of the run.
-    allowed = {"complete", "unfinished"} if job.goes_on else {"complete"}
+    allowed = {"complete", "unfinished"} if job.is_open_ended else {"complete"}
     if job.is_complete and not set(counts) <= allowed:
         yield Violation("a job is complete if its chunks are", statuses)
-    if not job.is_complete and not job.goes_on and set(counts) <= {"complete"} and _has_all_rounds(job):
+    if not job.is_complete and not job.is_open_ended and set(counts) <= {"complete"} and _has_all_rounds(job):
         yield Violation("a job is complete if its chunks are", statuses)
     # Rounds that no rank started have no rows.
     rows = job.chunks.height if job.is_complete or _has_all_rounds(job) else job.results["chunks"]
@@ -184,7 +184,7 @@ def _completion(record: Record, job: JobRecord) -> Figures:
             job.spec["data_bytes"]
         ]
         figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
-    elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.goes_on:
+    elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.is_open_ended:
         last_ps = job.chunks["completed_ps"].max()
         assert isinstance(last_ps, int)
         figures["completion_time_ms"] = (last_ps - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
@@ -242,7 +242,7 @@ def _traffic(job: JobRecord) -> Figures:
 
 def _operations(job: JobRecord) -> Figures:
     complete_operations = job.chunks.filter(complete())
-    timed = job.spec["storage"]["length"]["kind"] == "duration" and not job.goes_on
+    timed = job.spec["storage"]["length"]["kind"] == "duration" and not job.is_open_ended
     begin, end = _measured_time(job)
     in_time = (pl.col("completed_ps") >= begin) & ((pl.col("completed_ps") < end) if timed else True)
     counted = complete_operations.filter(in_time)
@@ -314,7 +314,7 @@ def little_laws(record: Record) -> Iterator[Violation]:
             continue
         depth = storage["clients"] * storage["depth"]
         outstanding = job.results["operations_outstanding"]
-        if storage["length"]["kind"] == "duration" or job.goes_on:
+        if storage["length"]["kind"] == "duration" or job.is_open_ended:
             holds = math.isclose(outstanding, depth, rel_tol=1e-9)
         else:
             holds = outstanding <= depth * (1 + 1e-9)

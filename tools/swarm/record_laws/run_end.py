@@ -27,7 +27,7 @@ def end_laws(record: Record) -> Iterator[Violation]:
     """Yield a run that ends long after its last possible event."""
     if record.is_complete or not _has_tcp_ends(record):
         return
-    finite_jobs = [job for job in record.jobs.values() if not job.goes_on]
+    finite_jobs = [job for job in record.jobs.values() if not job.is_open_ended]
     unfinished_chunks = [job.chunks.filter(~complete()) for job in finite_jobs]
     last_ps, end_ps = _last_event_ps(record, finite_jobs), record.summary["end_ps"]
     most_ps = _longest_wait(record)

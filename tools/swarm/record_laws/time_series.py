@@ -48,7 +48,7 @@ def series_laws(record: Record) -> Iterator[Violation]:
         .agg(
             points=pl.len(),
             last_ps=time.last(),
-            goes_back=(time.diff() <= 0).any(),
+            decreases=(time.diff() <= 0).any(),
             falls=(value.diff() < 0).any(),
             most=value.max(),
         )
@@ -59,7 +59,7 @@ def series_laws(record: Record) -> Iterator[Violation]:
         ("a series has no more points than the plan allows", pl.col("points") > points, ("points",)),
         (
             "the times of a series grow up to the end",
-            pl.col("goes_back") | (pl.col("last_ps") > end_ps),
+            pl.col("decreases") | (pl.col("last_ps") > end_ps),
             ("last_ps",),
         ),
         ("a sum since the start never falls", falls, ("most",)),

@@ -20,7 +20,7 @@ def lost_uplinks(case: Case) -> Iterator[Finding]:
     """
     for recovery in recoveries(case.record, case.job["name"]):
         after = recovery.rate_after_gb_per_s
-        own = [uplinks for uplinks in recovery.step.uplinks if case.goes_up_from(uplinks.switch)]
+        own = [uplinks for uplinks in recovery.step.uplinks if case.uses_uplinks_of(uplinks.switch)]
         if own and after is not None and after < _SLOWER * recovery.rate_before_gb_per_s:
             yield _finding(case, recovery, own, after / recovery.rate_before_gb_per_s)
 

@@ -183,7 +183,7 @@ class Case:
         """Return whether data of the job or their responses leave, or may leave, by one of some ports."""
         return self.sends_by(*ends) or not self._own.answers.isdisjoint(ends)
 
-    def goes_up_from(self, switch: str) -> bool:
+    def uses_uplinks_of(self, switch: str) -> bool:
         """Return whether data of the job leave a switch for a higher tier, or arrive from one."""
         between = [port for port in self.fabric.of(switch) if port.is_uplink]
         between += [port for port in self.fabric.towards(switch) if port.tier > port.peer_tier]
@@ -204,7 +204,7 @@ class Case:
         if self.record.run_spec.get("tcp"):
             return False
         others = (links for name, links in self.record.links.by_job.items() if name != self.job["name"])
-        return self.is_alone or all(other.are_apart_from(port.ends) for other in others)
+        return self.is_alone or all(other.are_disjoint_from(port.ends) for other in others)
 
     @cached_property
     def ports(self) -> list[Port]:

@@ -17,11 +17,11 @@ class Remedy:
     """A measure that removes or reduces a cause.
 
     Attributes:
-        what: Its description.
+        action: Its description.
         changes: Fields of the plan with the values to set, each FIELD=VALUE as for `-s`; empty if none helps.
     """
 
-    what: str
+    action: str
     changes: Sequence[str] = ()
 
     @property
@@ -32,7 +32,7 @@ class Remedy:
     @property
     def text(self) -> str:
         """The measure with its options."""
-        return f"{self.what}: `{self.options}`" if self.changes else self.what
+        return f"{self.action}: `{self.options}`" if self.changes else self.action
 
 
 @dataclass(frozen=True)

@@ -159,10 +159,11 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     """
     if not case.is_complete:
         return
+    burst_bytes = _BURST_FRAMES * int(case.record.run_spec["transport"]["mtu_bytes"])
     queued = [
         port
         for port in case.ports
-        if port.is_uplink and port.egress_qps > 1 and port.queue_max_bytes >= _BURST_FRAMES * _mtu(case)
+        if port.is_uplink and port.egress_qps > 1 and port.queue_max_bytes >= burst_bytes
     ]
     users_of = occupancies(case.record.tables, [port.ends[0] for port in queued])
     shared = [port for port in queued if not _is_held_back(case, port, users_of.get(port.ends[0]))]
@@ -211,10 +212,6 @@ def _is_held_back(case: Case, port: Port, users: Occupancy | None) -> bool:
     shared_ps = case.duration_ps if users is None else min(users.shared_ps, case.duration_ps)
     is_idle = port.busy_ps < _BUSY_WHILE_SHARED * shared_ps
     return is_idle and port.paused_ps >= _PAUSED_LONG * case.duration_ps
-
-
-def _mtu(case: Case) -> int:
-    return int(case.record.run_spec["transport"]["mtu_bytes"])
 
 
 def across_rails(case: Case) -> Iterator[Finding]:

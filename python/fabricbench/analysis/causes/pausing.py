@@ -1,4 +1,4 @@
-"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls."""
+"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls, PFC storms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def head_of_line_blocking(case: Case) -> Iterator[Finding]:
         paused_ports = [
             port
             for port in case.fabric.towards(switch)
-            if case.is_sent_by(port) and _is_paused_long(case, port)
+            if case.is_sent_by(port) and port.paused_ps >= _PAUSED_LONG * case.duration_ps
         ]
         full = _full_ports(case.fabric.of(switch))
         arrived = sum(port.rx_bytes for port in pausing_ports)
@@ -43,10 +43,6 @@ def head_of_line_blocking(case: Case) -> Iterator[Finding]:
         if paused_ports and full and elsewhere >= _BYSTANDERS:
             findings.append(_blocking(case, switch, paused_ports, full, elsewhere))
     yield from sorted(findings, key=lambda finding: -finding.evidence["paused_share"])
-
-
-def _is_paused_long(case: Case, port: Port) -> bool:
-    return port.paused_ps >= _PAUSED_LONG * case.duration_ps
 
 
 def _full_ports(ports: list[Port]) -> list[Port]:

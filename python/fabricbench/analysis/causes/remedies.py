@@ -94,7 +94,7 @@ def _combined(first: Remedy, second: Remedy) -> Remedy | None:
     clash = any(one != other and f"{one}.".startswith(f"{other}.") for one in fields for other in fields)
     if clash or len(set(fields)) < len(fields) or len(changes) in (len(first.changes), len(second.changes)):
         return None
-    return Remedy(f"{first.what}, and {second.what}", changes)
+    return Remedy(f"{first.action}, and {second.action}", changes)
 
 
 def plan_of(

@@ -29,12 +29,12 @@ _REMAINDER_FRACTION = 0.02
 """Fraction of the lost time below which a cause that is measured as a remainder is not reported."""
 
 
-def roots(found: Sequence[Finding]) -> list[Finding]:
+def roots(findings: Sequence[Finding]) -> list[Finding]:
     """Return the causes of one job, each with its consequences, and fractions whose sum is at most 1.
 
-    The largest fraction is first; causes without one follow in the order of `found`.
+    The largest fraction is first; causes without one follow in the order of `findings`.
     """
-    causes = _with_disjoint_fractions(_with_symptoms(_under_crossing(_one_per_cause(found))))
+    causes = _with_disjoint_fractions(_with_symptoms(_under_crossing(_one_per_cause(findings))))
     return sorted(causes, key=lambda cause: (cause.explained is None, -(cause.explained or 0.0)))
 
 

@@ -78,20 +78,20 @@ def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) ->
     return json.dumps([iteration, run_spec["seed"], same], sort_keys=True)
 
 
-def kept_percent(beside: Summary, alone: Summary) -> float | None:
+def kept_percent(with_others: Summary, alone: Summary) -> float | None:
     """Return the bus bandwidth of a job next to others, relative to alone [%]; none unless both completed."""
-    next_to_others, by_itself = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
+    next_to_others, by_itself = with_others.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
     return 100 * next_to_others / by_itself if next_to_others and by_itself else None
 
 
-def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
+def alone_ratios(with_others: Summary, alone: Summary) -> dict[str, float | None]:
     """Return each ratio of `fabricbench.metrics.ALONE_RATIOS`: a metric next to others over the same alone.
 
     None where one of the two did not complete or does not have the metric.
     """
-    are_complete = beside.status == alone.status == COMPLETE
+    are_complete = with_others.status == alone.status == COMPLETE
     return {
-        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if are_complete else None
+        name: _ratio(with_others.value(metric.name), alone.value(metric.name)) if are_complete else None
         for name, metric in ALONE_RATIOS.items()
     }
 

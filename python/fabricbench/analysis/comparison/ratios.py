@@ -70,6 +70,11 @@ class Change:
     ratio: float | None
     verdict: str
 
+    @property
+    def has_values(self) -> bool:
+        """Whether either trial has a value of the metric."""
+        return self.first is not None or self.second is not None
+
 
 def compare(first: Summary, second: Summary) -> list[Change]:
     """Compare two jobs, metric by metric; without ratios if one of them is not complete."""

@@ -18,12 +18,12 @@ class Unreached:
     """A failure planned for a time after the end of a run.
 
     Attributes:
-        what: Its kind and location, such as `link down: spine1-leaf0`.
+        description: Its kind and location, such as `link down: spine1-leaf0`.
         at_ps: Its planned time [ps].
         end_ps: When the run ended [ps].
     """
 
-    what: str
+    description: str
     at_ps: int
     end_ps: int
 
@@ -31,7 +31,7 @@ class Unreached:
     def text(self) -> str:
         """The failure as a sentence."""
         when, end = time_words(self.at_ps), time_words(self.end_ps)
-        return f"{self.what} at {when} never happened, the run ended at {end}"
+        return f"{self.description} at {when} never happened, the run ended at {end}"
 
 
 def unreached_failures(run_spec: Mapping[str, Any], end_ps: int) -> list[str]:

@@ -35,7 +35,7 @@ class JobLinks:
     data: frozenset[EgressPort]
     answers: frozenset[EgressPort]
 
-    def are_apart_from(self, ends: Iterable[EgressPort]) -> bool:
+    def are_disjoint_from(self, ends: Iterable[EgressPort]) -> bool:
         """Return whether neither data nor responses leave by any of some ports."""
         return all(end not in self.data and end not in self.answers for end in ends)
 
@@ -164,7 +164,7 @@ class LinksOfJobs:
     def concerns(self, job: str, name: str) -> bool:
         """Return whether a job may have frames on a link or at a node, by name; true for an unknown name."""
         ends = self._wiring.named({name})
-        return not ends or not self.by_job[job].are_apart_from(ends)
+        return not ends or not self.by_job[job].are_disjoint_from(ends)
 
     def _of(
         self, job: Mapping[str, Any], pairs: Collection[_QueuePair], paths: Mapping[int, Sequence[_Hop]]

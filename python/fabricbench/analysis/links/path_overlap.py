@@ -135,17 +135,17 @@ class Placement:
 
     Attributes:
         pairs: The rank pairs whose data crosses links between switches.
-        beside: Fractions of the time of its chunks on such links with no, one, two, three or more chunks of
-            other jobs on the same link.
+        overlap_fractions: Fractions of the time of its chunks on such links with no, one, two, three or more
+            chunks of other jobs on the same link.
     """
 
     pairs: tuple[PairPlacement, ...]
-    beside: tuple[float, ...]
+    overlap_fractions: tuple[float, ...]
 
     @property
-    def mean_beside(self) -> float:
+    def mean_overlap(self) -> float:
         """Mean number of chunks of other jobs on the link of one of its own, three at most."""
-        return sum(number * fraction for number, fraction in enumerate(self.beside))
+        return sum(number * fraction for number, fraction in enumerate(self.overlap_fractions))
 
 
 def placements(tables: Tables) -> dict[str, Placement]:

@@ -149,16 +149,15 @@ class _Measured:
     def uplink(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the measured fields of an uplink, from its row of `ports`."""
         link = self._links.get((row["node"], row["port"]))
+        busy_ps = link["busy_ps"] if link else None
+        usage_percent = 100 * busy_ps / self._run_ps if busy_ps is not None and self._run_ps else None
         return {
-            "usage_percent": self._usage(link["busy_ps"]) if link else None,
+            "usage_percent": usage_percent,
             "tx_gbps": self._gbps(row["tx_bytes"]),
             "rx_gbps": self._gbps(row["rx_bytes"]),
             "ecn_marked": row["ecn_marked"],
             "peer_ecn_marked": self._marks.get((link["to"], link["to_port"])) if link else None,
         }
-
-    def _usage(self, busy_ps: int | None) -> float | None:
-        return 100 * busy_ps / self._run_ps if busy_ps is not None and self._run_ps else None
 
     def _gbps(self, size_bytes: int | None) -> float | None:
         return (

@@ -83,7 +83,7 @@ def _add_times(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
         _add_operations(facts.operations, row)
     if is_complete and facts.counts_round(row["round"]):
         facts.fct_counts[fct_ps] += chunks
-        facts.rates.setdefault(size, RateMoments()).add_alike(fct_ps, chunks)
+        facts.rates.setdefault(size, RateMoments()).add_repeated(fct_ps, chunks)
 
 
 def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:

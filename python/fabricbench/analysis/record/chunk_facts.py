@@ -180,7 +180,7 @@ class RateMoments:
             span = arrow_kernels.min_max(fct_ps)
             self._add_extremes(span["min"].as_py(), span["max"].as_py())
 
-    def add_alike(self, fct_ps: int, count: int) -> None:
+    def add_repeated(self, fct_ps: int, count: int) -> None:
         """Add `count` chunks with the same completion time."""
         rate = 1.0 / fct_ps if fct_ps else math.inf
         self.count += count

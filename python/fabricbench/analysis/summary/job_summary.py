@@ -110,20 +110,20 @@ class Summary(JobFacts):
     metrics: Mapping[str, float | int | None]
 
     @classmethod
-    def of(cls, kind: JobKind, facts: Mapping[str, Any], found: Mapping[str, Any]) -> Summary:
+    def of(cls, kind: JobKind, facts: Mapping[str, Any], measured: Mapping[str, Any]) -> Summary:
         """Return the summary of a job.
 
         Args:
             kind: Its kind.
             facts: The fields of `JobFacts`.
-            found: Metrics that were measured; missing ones could not be.
+            measured: Metrics that were measured; missing ones could not be.
 
         Raises:
             AssertionError: A metric was measured that jobs of the kind do not have.
         """
-        metrics = {metric.name: found.get(metric.name) for metric in of_kind(kind)}
-        if not found.keys() <= metrics.keys():
-            raise AssertionError(f"{kind} jobs have no {', '.join(found.keys() - metrics.keys())}")
+        metrics = {metric.name: measured.get(metric.name) for metric in of_kind(kind)}
+        if not measured.keys() <= metrics.keys():
+            raise AssertionError(f"{kind} jobs have no {', '.join(measured.keys() - metrics.keys())}")
         return cls(**facts, kind=kind, metrics=metrics)
 
     @property

@@ -248,7 +248,7 @@ class _EndpointSums:
         for batch in () if is_all else tables.batches("chunk_times"):
             for row in batch.to_pylist():
                 if row["status"] == "complete":
-                    fct.add_alike(row["fct_ps"], row["chunks"])
+                    fct.add_repeated(row["fct_ps"], row["chunks"])
         sums.fct_ps, sums.latency_ps = fct.values(), latency.values()
         sums._add_rest(summary)
         return sums
@@ -291,7 +291,7 @@ class _Spread:
         self.summed += total(times)
         self._span(arrow_kernels.least(times).as_py(), arrow_kernels.largest(times).as_py())
 
-    def add_alike(self, time_ps: int, count: int) -> None:
+    def add_repeated(self, time_ps: int, count: int) -> None:
         """Add `count` chunks with the same completion time."""
         self.count += count
         self.summed += time_ps * count

@@ -37,7 +37,7 @@ _FULL: Final = 0.95
 _BELOW: Final = 0.6
 """Largest fraction of the unlimited rate at which a window is taken to be the limit."""
 
-Way = tuple[int, int]
+HostPair = tuple[int, int]
 """Source and destination host."""
 
 
@@ -84,7 +84,7 @@ class Window:
     packets: Fit | None
 
 
-def rates(points: Mapping[tuple[Way, int], Sequence[tuple[int, float]]]) -> Rates:
+def rates(points: Mapping[tuple[HostPair, int], Sequence[tuple[int, float]]]) -> Rates:
     """Fit the rates of payload.
 
     Args:
@@ -113,7 +113,11 @@ def _rate(lines: Sequence[Sequence[tuple[int, float]]], queue_pairs: int) -> Fit
 
 
 def window(
-    points: Mapping[tuple[Way, int], tuple[int, float]], mtu_bytes: int, single_bps: float, *, is_full: bool
+    points: Mapping[tuple[HostPair, int], tuple[int, float]],
+    mtu_bytes: int,
+    single_bps: float,
+    *,
+    is_full: bool,
 ) -> Window:
     """Fit the window of the endpoints by bandwidth-delay product.
 
@@ -143,7 +147,7 @@ def window(
 
 
 def send_overhead(
-    spans: Mapping[tuple[Way, int], Sequence[tuple[int, float]]],
+    spans: Mapping[tuple[HostPair, int], Sequence[tuple[int, float]]],
     post_gaps_ps: Sequence[float],
     bounds_ps: Mapping[int, float],
 ) -> Fit:
@@ -168,7 +172,7 @@ def receive_overhead(turnarounds_ps: Sequence[float], send_overhead_ps: float) -
     return Fit(max(turnaround.value - send_overhead_ps, 0.0), turnaround.residuals, turnaround.basis)
 
 
-def latency(one_way_ps: Mapping[tuple[Way, int], tuple[float, float]], known_ps: float) -> Fit:
+def latency(one_way_ps: Mapping[tuple[HostPair, int], tuple[float, float]], known_ps: float) -> Fit:
     """Fit the latency of an adapter on each side [ps].
 
     Args:

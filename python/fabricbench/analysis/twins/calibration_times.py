@@ -52,13 +52,13 @@ class Stream:
     """Medians of messages that one rank sends back to back [ps].
 
     Attributes:
-        way: Source and destination host.
+        hosts: Source and destination host.
         count: Messages of a round.
         span_ps: From the post of the first of them to the acknowledgement of the last.
         post_gap_ps: From the post of a message to the post of the next.
     """
 
-    way: tuple[int, int]
+    hosts: tuple[int, int]
     count: int
     span_ps: float
     post_gap_ps: float
@@ -68,7 +68,7 @@ class Stream:
 class _Message:
     """A message, with its parts on several queue pairs merged [ps]."""
 
-    way: tuple[int, int]
+    hosts: tuple[int, int]
     start_ps: int
     delivered_ps: int
     completed_ps: int
@@ -97,7 +97,7 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
     transfers = defaultdict(list)
     for (number, _), message in messages.items():
         if number >= warm_up_rounds:
-            transfers[message.way].append(message.completed_ps - message.start_ps)
+            transfers[message.hosts].append(message.completed_ps - message.start_ps)
     medians = {hosts: float(median(times)) for hosts, times in transfers.items()}
     return PingPong(median(message_times_ps), median(turnarounds), medians)
 

@@ -34,7 +34,12 @@ from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.job_reports import Beside, JobReport, current_reports, reports_of_run, result_rows
+from fabricbench.results.job_reports import (
+    JobReport,
+    current_reports,
+    reports_of_run,
+    result_rows,
+)
 from fabricbench.runner import loading
 from fabricbench.runner.listener import Listener
 from fabricbench.runner.loading import TIME_LIMIT_MIN
@@ -141,7 +146,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     stored_trial = store.find(trial)
     if tries:
         _check_simulated(store, stored_trial)
-    explanation = Explanation(stored_trial, current_reports(stored_trial, Beside()), insight_of(stored_trial))
+    explanation = Explanation(stored_trial, current_reports(stored_trial), insight_of(stored_trial))
     stopped_by: int | None = None
     if tries:
         explanation, stopped_by = _with_attempts(store, explanation, None if force else time_limit)

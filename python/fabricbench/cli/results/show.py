@@ -16,7 +16,12 @@ from fabricbench.report.output import json_csv
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.tenants import seeds_text
 from fabricbench.report.terminal.trial import trial_text
-from fabricbench.results.job_reports import Beside, current_reports, measured_reports, reports_of_run
+from fabricbench.results.job_reports import (
+    ComparisonTrials,
+    current_reports,
+    measured_reports,
+    reports_of_run,
+)
 from fabricbench.store import Workspace
 from fabricbench.store.queries.tags import tags_of
 
@@ -60,7 +65,7 @@ def show_command(
     stored = store.find(trial)
     tags = tags_of(store, [stored])[stored.id]
     family = store.family(stored)
-    jobs = current_reports(stored, Beside(family))
+    jobs = current_reports(stored, ComparisonTrials(family))
     if output is Format.CSV:
         write(json_csv.trials_csv(jobs))
         return
@@ -108,7 +113,7 @@ def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
     if output is Format.CSV:
         write(rows_csv(POINT_COLUMNS, point_rows(points)))
         return
-    jobs = measured_reports(stored, Beside(store.family(stored)))
+    jobs = measured_reports(stored, ComparisonTrials(store.family(stored)))
     if output is Format.JSON:
         write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
     else:

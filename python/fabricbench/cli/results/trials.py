@@ -12,11 +12,11 @@ from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.report.terminal.text_table import Column, Row, render
 from fabricbench.report.terminal.trial import trial_list
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.queries.listing import comparable_trials, filter_values, ordered
 from fabricbench.store.queries.tags import tags_of
-from fabricbench.store.queries.views import asked_with, delete_view, query_of, saved_views
+from fabricbench.store.queries.views import delete_view, merged_parameters, query_of, saved_views
 from fabricbench.store.queries.views import save_view as keep
 from fabricbench.words import close_match_hint
 
@@ -61,14 +61,14 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     store = Workspace.open(workspace)
     options = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
-    query = asked_with(store, view, options, descending=descending)
+    query = merged_parameters(store, view, options, descending=descending)
     trials = ordered(store, query_of(query))
     if plan is not None and not trials:
         _check_plan_name(store, plan)
     if save_view is not None:
         keep(store, save_view, query)
     finished = [trial for trial in trials if trial.is_finished]
-    comparable = Beside(comparable_trials(store, finished))
+    comparable = ComparisonTrials(comparable_trials(store, finished))
     jobs = [job for trial in finished for job in stored_reports(trial, comparable)]
     if output is not Format.TABLE:
         from fabricbench.report.output import json_csv

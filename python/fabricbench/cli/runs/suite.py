@@ -138,7 +138,7 @@ def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
     errors = [end.error for end in ends if end.error is not None]
     if errors:
         raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)
-    nothing_holds = any(search.holds is None for test in report.tests for search in test.found)
+    nothing_holds = any(search.holds is None for test in report.tests for search in test.search_results)
     if nothing_holds or any(test.rejected for test in report.tests):
         raise typer.Exit(NOT_MET)
 
@@ -189,7 +189,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
         trials=result_trials,
         planned=len(result_trials) if searches else len(end.part.loaded.trials),
         error=_error_text(end.error) if end.error else "",
-        found=searches,
+        search_results=searches,
         tried=len(trials) if searches else 0,
     )
 

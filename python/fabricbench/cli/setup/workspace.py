@@ -15,7 +15,7 @@ from fabricbench.report.output.atomic_files import atomic_file
 from fabricbench.store import Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog.schema import FINISHED
-from fabricbench.store.inspection import damages, put_aside, take_out, without_digest
+from fabricbench.store.inspection import damages, quarantine, take_out, without_digest
 from fabricbench.store.trash import purge
 from fabricbench.words import counted
 
@@ -52,7 +52,7 @@ def repair_command(workspace: WorkspaceOption = None) -> None:
         write(f"{row.found}; moved to {take_out(store, row)}")
     damaged = list(damages(store))
     for damage in damaged:
-        new_path = put_aside(store, damage)
+        new_path = quarantine(store, damage)
         outcome = f"moved to {new_path}" if new_path else "nothing was left of it"
         write(f"{damage.trial_id}: {damage.found}; {outcome}")
     counts = [f"{counted(len(damaged), 'record')} put aside"] if damaged else []

@@ -237,7 +237,7 @@ def _profile(
     }
     if errors:
         provenance["clock_error_ns"] = max(errors)
-    rows = [{**row.told, "from": names[row.way[0]], "to": names[row.way[1]]} for row in measured.rows]
+    rows = [{**row.values, "from": names[row.hosts[0]], "to": names[row.hosts[1]]} for row in measured.rows]
     return {
         "fabricbench_profile": 1,
         "made": provenance,

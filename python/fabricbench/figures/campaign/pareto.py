@@ -17,29 +17,29 @@ _POINTS_MAX: Final = 4_000
 _HEIGHT_PX: Final = 420
 
 
-def pareto_plot(found: Front) -> Plot | None:
+def pareto_plot(front: Front) -> Plot | None:
     """Draw the settings over two metrics, or return `None` if no setting has both."""
-    if not found.points:
+    if not front.points:
         return None
-    best = set(found.best)
-    others = [number for number in range(len(found.points)) if number not in best]
+    best = set(front.best)
+    others = [number for number in range(len(front.points)) if number not in best]
     step = -(-len(others) // _POINTS_MAX) or 1
     figure = go.Figure(
         [
-            _points(found, others[::step], "other settings", colour=theme.MUTED, mode="markers"),
-            _points(found, found.best, "Pareto front", colour=theme.category(0), mode="lines+markers"),
+            _points(front, others[::step], "other settings", colour=theme.MUTED, mode="markers"),
+            _points(front, front.best, "Pareto front", colour=theme.category(0), mode="lines+markers"),
         ]
     )
-    xs, ys = ([point[axis] for point in found.points] for axis in (0, 1))
+    xs, ys = ([point[axis] for point in front.points] for axis in (0, 1))
     figure.update_layout(
         theme.layout(height=_HEIGHT_PX),
-        xaxis=theme.spread_axis(_title(found.metrics[0]), min(xs), max(xs) or 1),
-        yaxis=theme.spread_axis(_title(found.metrics[1]), min(ys), max(ys) or 1),
+        xaxis=theme.spread_axis(_title(front.metrics[0]), min(xs), max(xs) or 1),
+        yaxis=theme.spread_axis(_title(front.metrics[1]), min(ys), max(ys) or 1),
     )
-    first, second = (f"{metric.title} ({metric.direction} is better)" for metric in found.metrics)
+    first, second = (f"{metric.title} ({metric.direction} is better)" for metric in front.metrics)
     caption = (
         f"{first} and {second}: means of each setting. No other setting is better in both than "
-        f"{counted(len(found.best), 'setting')}."
+        f"{counted(len(front.best), 'setting')}."
     )
     if step > 1:
         caption += f" Drawn besides: one in {step} of the {len(others):,} others."

@@ -160,9 +160,9 @@ def _layout(rows: RankRows, scale: TimeScale, edges: Sequence[float]) -> dict[st
 def _caption(rows: RankRows, ranks: pl.DataFrame, scale: TimeScale) -> str:
     last = ranks.row(int(ranks["end_ps"].arg_max() or 0), named=True)
     text = (
-        f"A row is {rows.what}; the colour is the share of rank time with a data chunk in flight, from its "
-        "first byte offered to the NIC to its last byte acknowledged. Blank: none; the end of the scale: all "
-        "of it."
+        f"A row is {rows.description}; the colour is the share of rank time with a data chunk in flight, "
+        "from its first byte offered to the NIC to its last byte acknowledged. Blank: none; the end of the "
+        "scale: all of it."
     )
     if len(rows.rows) < ranks.height:
         text += f" Reduced: {ranks.height:,} sending ranks are drawn in {len(rows.rows)} rows, none left out."

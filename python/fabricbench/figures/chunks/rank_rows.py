@@ -42,7 +42,7 @@ class RankRows:
     """Rows from top to bottom, and a description of one row."""
 
     rows: Sequence[RankRow]
-    what: str
+    description: str
 
 
 def rank_rows(senders: Sequence[Sender], racks: Mapping[int, str]) -> RankRows:

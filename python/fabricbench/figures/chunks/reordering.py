@@ -7,7 +7,7 @@ from typing import Final
 
 import plotly.graph_objects as go
 
-from fabricbench.analysis.summary.reordering import Bucket, Reordering, reorderings
+from fabricbench.analysis.summary.reordering import Reordering, reorderings
 from fabricbench.figures import theme
 from fabricbench.figures.figure import ORDER, Figure
 from fabricbench.figures.plot import Plot
@@ -53,7 +53,7 @@ def _label(power: int) -> str:
 def _bars(order: Reordering, labels: Sequence[str], first: int, colour: str) -> go.Bar:
     frames = [0] * len(labels)
     for bucket in order.buckets:
-        frames[_bar_index(bucket, first)] = bucket.frames
+        frames[bucket.distance_min.bit_length() - 1 - first] = bucket.frames
     received = max(order.rx_frames, order.late_frames)
     name = f"{order.job}: {order.late_percent:.3g} % late, by {order.distance_max:,} at most"
     return go.Bar(
@@ -64,10 +64,6 @@ def _bars(order: Reordering, labels: Sequence[str], first: int, colour: str) -> 
         marker={"color": colour},
         hovertemplate=f"{order.job}<br>%{{x}} late: %{{customdata}} frames, %{{y:.3g}} %<extra></extra>",
     )
-
-
-def _bar_index(bucket: Bucket, first: int) -> int:
-    return bucket.distance_min.bit_length() - 1 - first
 
 
 def _caption(orders: Sequence[Reordering], drawn: int) -> str:

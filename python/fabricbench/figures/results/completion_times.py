@@ -26,16 +26,16 @@ class TenantSample:
 
     Attributes:
         job: Its name.
-        beside_gb_per_s: Bus bandwidth among others [GB/s]; `None` if incomplete.
+        shared_gb_per_s: Bus bandwidth among others [GB/s]; `None` if incomplete.
         alone_gb_per_s: The same alone.
-        beside_fct_ps: Flow completion time of each complete chunk among others [ps].
+        shared_fct_ps: Flow completion time of each complete chunk among others [ps].
         alone_fct_ps: The same alone.
     """
 
     job: str
-    beside_gb_per_s: float | None
+    shared_gb_per_s: float | None
     alone_gb_per_s: float | None
-    beside_fct_ps: pl.Series
+    shared_fct_ps: pl.Series
     alone_fct_ps: pl.Series
 
 

@@ -36,7 +36,7 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
     if not shown:
         return None
     result_rows = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
-    figure = go.Figure(_published(shown, metric))
+    figure = go.Figure(_scatter(shown, metric, "published", mode="markers", marker=theme.PUBLISHED_MARK))
     if result_rows:
         figure.add_trace(_result_line(result_rows, metric))
     title = f"{size_title} (logarithmic; 1 MB = 2^20 bytes)"
@@ -51,10 +51,6 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
         )
     )
     return Plot(figure, _BOTH if result_rows else _PUBLISHED_ALONE)
-
-
-def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
-    return _scatter(rows, metric, "published", mode="markers", marker=theme.PUBLISHED_MARK)
 
 
 def _result_line(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:

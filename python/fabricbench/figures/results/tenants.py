@@ -26,7 +26,7 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
     colours = [theme.category(index) for index in range(len(shown))]
     figure = go.Figure(
         [
-            _bars("beside the others", jobs, [sample.beside_gb_per_s for sample in shown], colours, ""),
+            _bars("beside the others", jobs, [sample.shared_gb_per_s for sample in shown], colours, ""),
             _bars("alone", jobs, [sample.alone_gb_per_s for sample in shown], colours, "/"),
         ]
     )
@@ -65,7 +65,7 @@ def _bars(
 def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     """Draw for each job the distribution of flow completion times among others and alone (dashed)."""
     shown = [
-        sample for sample in samples[:MAX_JOBS] if sample.beside_fct_ps.len() and sample.alone_fct_ps.len()
+        sample for sample in samples[:MAX_JOBS] if sample.shared_fct_ps.len() and sample.alone_fct_ps.len()
     ]
     if not shown:
         return None
@@ -75,7 +75,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     reduced = False
     for index, sample in enumerate(shown):
         colour = theme.category(index)
-        reduced |= _curve(figure, f"{sample.job}, beside", sample.beside_fct_ps, scale, (colour, "solid"))
+        reduced |= _curve(figure, f"{sample.job}, beside", sample.shared_fct_ps, scale, (colour, "solid"))
         reduced |= _curve(figure, f"{sample.job}, alone", sample.alone_fct_ps, scale, (colour, "dash"))
     figure.update_layout(
         theme.layout(
@@ -94,7 +94,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
 
 
 def _edges(sample: TenantSample) -> list[object]:
-    series = (sample.beside_fct_ps, sample.alone_fct_ps)
+    series = (sample.shared_fct_ps, sample.alone_fct_ps)
     return [edge for fct_ps in series for edge in (fct_ps.min(), fct_ps.max())]
 
 
@@ -149,7 +149,7 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
     )
 
 
-BESIDE_FIGURES: Final = (
+SHARED_FIGURES: Final = (
     Figure(
         name="tenant-busbw",
         title="Bus bandwidth beside the others and alone",

@@ -1,4 +1,4 @@
-"""Sampled queue depth and link use over time."""
+"""Sampled queue depth, virtual output queues and link use over time."""
 
 from __future__ import annotations
 

@@ -89,14 +89,10 @@ def _applicable_views(rows: Sequence[Shown], views: Sequence[View]) -> list[View
     if not has_adapters(rows):
         omitted |= {View.ADAPTERS}
     if not has_barriers(rows) and all(
-        row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if _is_collective(row)
+        row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if row.summary.kind is JobKind.COLLECTIVE
     ):
         omitted |= {View.REPEATS, View.ROUNDS}
     return [view for view in views if view not in omitted]
-
-
-def _is_collective(row: Shown) -> bool:
-    return row.summary.kind is JobKind.COLLECTIVE
 
 
 def held(metrics: Iterable[Metric], rows: Sequence[Shown]) -> list[Metric]:

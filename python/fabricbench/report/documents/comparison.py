@@ -9,7 +9,12 @@ from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.comparison.ratios import Change, compare
 from fabricbench.analysis.comparison.run_spec_differences import Difference, differences
 from fabricbench.report.documents.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
-from fabricbench.results.job_reports import Beside, JobReport, current_reports, reports_of_run, stored_reports
+from fabricbench.results.job_reports import (
+    JobReport,
+    current_reports,
+    reports_of_run,
+    stored_reports,
+)
 from fabricbench.results.result_source import made, made_by
 from fabricbench.store import Trial
 
@@ -54,7 +59,7 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    first, *others = [current_reports(trial, Beside()) for trial in trials]
+    first, *others = [current_reports(trial) for trial in trials]
     pairs = [pair for other in others for pair in compared(first, other)]
     parameters, note = _parameters(trials)
     backends = tuple(made_by(trial) for trial in trials)
@@ -77,7 +82,7 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
     pairs = [
         pair
         for one, other in matched(first, second)
-        for pair in compared(stored_reports(one, Beside()), stored_reports(other, Beside()))
+        for pair in compared(stored_reports(one), stored_reports(other))
     ]
     is_mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
     return Comparison(

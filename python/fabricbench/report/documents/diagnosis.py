@@ -128,7 +128,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
 
 def remedy_object(remedy: Remedy) -> dict[str, Any]:
     """Return a remedy as its JSON object; `set` is empty if no setting implements it."""
-    return {"what": remedy.what, "set": list(remedy.changes), "options": remedy.options}
+    return {"what": remedy.action, "set": list(remedy.changes), "options": remedy.options}
 
 
 def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:

@@ -20,7 +20,8 @@ MEASURED_AND_SIMULATED = (
 def measured_facts(trial: Trial) -> list[tuple[str, str]]:
     """Return the facts of a measured trial, for `show` and the report."""
     facts, measured = trial.facts, trial.facts.run_spec[MEASURED]
-    location = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
+    is_json = facts.plan_source.lstrip().startswith("{")
+    location = f"{measured['file']}, {'result' if is_json else 'line'} {measured['line']}"
     pairs = [
         ("trial", facts.id),
         ("measured", facts.title),
@@ -35,10 +36,6 @@ def measured_facts(trial: Trial) -> list[tuple[str, str]]:
         ("imported", f"{trial.started_at[:19].replace('T', ' ')} UTC"),
     ]
     return [(name, value) for name, value in pairs if value]
-
-
-def _is_json(trial: Trial) -> bool:
-    return trial.facts.plan_source.lstrip().startswith("{")
 
 
 def printed_values(trial: Trial) -> list[tuple[str, str]]:

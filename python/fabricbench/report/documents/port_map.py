@@ -154,13 +154,13 @@ def table_of_trial(trial: Trial, table: str) -> pa.Table | None:
     return None if rows is None else table_of(trial.facts.run_spec, table, rows)
 
 
-def write_table(found: pa.Table, file_format: str, stream: IO[bytes]) -> None:
+def write_table(table: pa.Table, file_format: str, stream: IO[bytes]) -> None:
     """Write an Arrow table as `csv`, `json` or `parquet`."""
     from pyarrow import parquet
 
     if file_format == "parquet":
-        parquet.write_table(found, stream)
+        parquet.write_table(table, stream)
     elif file_format == "csv":
-        stream.write(rows_csv(found.schema.names, found.to_pylist()).encode())
+        stream.write(rows_csv(table.schema.names, table.to_pylist()).encode())
     else:
-        stream.write((json.dumps(found.to_pylist(), indent=2) + "\n").encode())
+        stream.write((json.dumps(table.to_pylist(), indent=2) + "\n").encode())

@@ -298,7 +298,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts: list[Part] = [*_plots(test)]
         parts += [NotePart(test.description)] if test.description else []
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
-        parts += [_search_table(test)] if test.found else []
+        parts += [_search_table(test)] if test.search_results else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
@@ -323,7 +323,7 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
 
 def _search_table(test: TestReport) -> TablePart:
     """Return for each case the value that passes, and the nearest that does not."""
-    first = test.found[0]
+    first = test.search_results[0]
     columns = [Column("variant", numeric=False)]
     columns += [
         Column(below, above, numeric=False) for above, below in axis_heads([name for name, _ in first.axes])
@@ -339,7 +339,7 @@ def _search_table(test: TestReport) -> TablePart:
                 Cell(str(case.tried)),
             ]
         )
-        for case in test.found
+        for case in test.search_results
     ]
     direction = "highest" if first.is_highest else "lowest"
     caption = (

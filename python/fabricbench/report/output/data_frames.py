@@ -1,4 +1,4 @@
-"""Summaries and comparisons as polars frames, for programs."""
+"""Summaries, results of searches, twins and comparisons as polars frames, for programs."""
 
 from __future__ import annotations
 
@@ -88,25 +88,26 @@ _SEARCHED = {
 """Columns of search results, with their types."""
 
 
-def search_frame(found: Sequence[Searched]) -> pl.DataFrame:
+def search_frame(search_results: Sequence[Searched]) -> pl.DataFrame:
     """Return one row for each case of a search, with a column for each swept field at the end."""
     import polars as pl
 
-    rows = [{**case.content, **case.content["axes"]} for case in found]
-    axes = dict.fromkeys(name for case in found for name, _ in case.axes)
+    rows = [{**case.content, **case.content["axes"]} for case in search_results]
+    axes = dict.fromkeys(name for case in search_results for name, _ in case.axes)
     schema = {name: getattr(pl, kind) for name, kind in _SEARCHED.items()} | dict.fromkeys(axes, pl.String)
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def variants_frame(found: Comparison) -> pl.DataFrame:
+def variants_frame(comparison: Comparison) -> pl.DataFrame:
     """Return one row for each job, variant and metric: the columns of `compare --by variant --format csv`."""
     import polars as pl
 
     numbers = dict.fromkeys(("first", "second", "ratio"), pl.Float64)
     integers = dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
-    rows = comparison_rows(found)
-    axes = _axis_types([pair.second.trial for pair in found.pairs], rows)
-    schema = {name: (numbers | integers | axes).get(name, pl.String) for name in comparison_columns(found)}
+    rows = comparison_rows(comparison)
+    axes = _axis_types([pair.second.trial for pair in comparison.pairs], rows)
+    types = numbers | integers | axes
+    schema = {name: types.get(name, pl.String) for name in comparison_columns(comparison)}
     return pl.DataFrame(rows, schema=schema, strict=False)
 
 

@@ -1,4 +1,4 @@
-"""Trials as JSON and CSV, for programs."""
+"""Trials, insight from counters, lists of trials and comparisons as JSON and CSV, for programs."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
 """Metrics of a job run alone that CSV has in addition to those of the job among others."""
 
 
-def trials_json(jobs: Sequence[JobReport], found: Sequence[Searched] = ()) -> str:
+def trials_json(jobs: Sequence[JobReport], search_results: Sequence[Searched] = ()) -> str:
     """Return one JSON object: `trials`, one for each job of each trial, and `engine`, their totals.
 
     Args:
         jobs: The jobs.
-        found: Results of the plan's search, for `search`.
+        search_results: Results of the plan's search, for `search`.
     """
-    searched = {"search": [searched_case.content for searched_case in found]} if found else {}
+    searched = {"search": [case.content for case in search_results]} if search_results else {}
     return json.dumps(_trials_content(jobs) | searched, indent=2, allow_nan=False)
 
 
-def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[str]) -> str:
+def shown_json(jobs: Sequence[JobReport], insight: Insight | None, tags: Sequence[str]) -> str:
     """Return the jobs of one trial like `trials_json`, with the insight from its counters.
 
     Args:
         jobs: The jobs.
-        found: Insight from the counters of the fabric; `None` if the record has no data of it.
+        insight: Insight from the counters of the fabric; `None` if the record has no data of it.
         tags: All tags of the trial, including that of its plan.
     """
     from fabricbench.report.documents.diagnosis import distribution_object, finding_object
 
     content = _trials_content(jobs)
     content["trials"] = [shown | {"tags": list(tags)} for shown in content["trials"]]
-    if found is None:
+    if insight is None:
         absent = dict.fromkeys(("reordering", "recoveries", "diagnosis"))
         measured = measured_object(jobs[0].trial) if jobs[0].trial.is_printed else None
         content["trials"] = [shown | absent | {"measured": measured} for shown in content["trials"]]
         return json.dumps(content | {"fabric": None}, indent=2, allow_nan=False)
-    orders = {order.job: reordering_object(order) for order in found.orders}
+    orders = {order.job: reordering_object(order) for order in insight.orders}
     for shown in content["trials"]:
         shown["reordering"] = orders.get(shown["job"])
-        job_recoveries = (recovery for recovery in found.recoveries if recovery.job == shown["job"])
+        job_recoveries = (recovery for recovery in insight.recoveries if recovery.job == shown["job"])
         shown["recoveries"] = [recovery_object(recovery) for recovery in job_recoveries]
-        shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
+        shown["diagnosis"] = [finding_object(finding) for finding in insight.of_job(shown["job"])]
     content["fabric"] = {
-        "uplinks": [distribution_object(distribution) for distribution in found.distributions],
-        "frames_lost": found.losses,
-        "paused_ports": [dataclasses.asdict(port) for port in found.paused],
-        "pfc_by_priority": [dataclasses.asdict(priority) for priority in found.priorities],
+        "uplinks": [distribution_object(distribution) for distribution in insight.distributions],
+        "frames_lost": insight.losses,
+        "paused_ports": [dataclasses.asdict(port) for port in insight.paused],
+        "pfc_by_priority": [dataclasses.asdict(priority) for priority in insight.priorities],
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
@@ -122,7 +122,7 @@ def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
     """Return the failures of the plan that were scheduled after the end of the trial."""
     end_ps = (trial.summary or {}).get("end_ps", 0)
     return [
-        {"failure": failure.what, "at_ps": failure.at_ps}
+        {"failure": failure.description, "at_ps": failure.at_ps}
         for failure in unreached(trial.facts.run_spec, end_ps)
     ]
 
@@ -196,11 +196,7 @@ def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *ALONE_RATIOS, *(f"alone_{name}" for name in _ALONE), "verdict"]
     names += ["message_size_bytes", "reference_trial", *RATIOS, *_FABRIC]
-    return [*names, *axis_names(_trials(jobs))]
-
-
-def _trials(jobs: Sequence[JobReport]) -> list[Trial]:
-    return [job.trial for job in jobs]
+    return [*names, *axis_names([job.trial for job in jobs])]
 
 
 def _axes(trial: Trial) -> dict[str, str]:
@@ -262,22 +258,22 @@ def _state(trial: Trial) -> dict[str, Any]:
     }
 
 
-def comparison_json(found: Comparison) -> str:
+def comparison_json(comparison: Comparison) -> str:
     """Return one JSON object: labels, differing parameters, and every metric of each pair."""
     content = {
-        "compared": list(found.labels),
+        "compared": list(comparison.labels),
         "parameters": [
-            {"field": parameter.field, "values": dict(zip(found.labels, parameter.values, strict=True))}
-            for parameter in found.parameters
+            {"field": parameter.field, "values": dict(zip(comparison.labels, parameter.values, strict=True))}
+            for parameter in comparison.parameters
         ],
-        **({"note": found.note} if found.note else {}),
+        **({"note": comparison.note} if comparison.note else {}),
         "jobs": [
             {
                 "first": _paired(pair.first),
                 "second": _paired(pair.second),
                 "metrics": {change.metric.name: _change(change) for change in pair.changes},
             }
-            for pair in found.pairs
+            for pair in comparison.pairs
         ],
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -299,24 +295,24 @@ COMPARISON_COLUMNS = (
 """Columns of a comparison."""
 
 
-def comparison_csv(found: Comparison) -> str:
+def comparison_csv(comparison: Comparison) -> str:
     """Return one line for each pair of jobs and metric."""
-    return rows_csv(comparison_columns(found), comparison_rows(found))
+    return rows_csv(comparison_columns(comparison), comparison_rows(comparison))
 
 
-def comparison_columns(found: Comparison) -> list[str]:
+def comparison_columns(comparison: Comparison) -> list[str]:
     """Return `COMPARISON_COLUMNS`, and one for each swept field, with the values of the second trial."""
-    return [*COMPARISON_COLUMNS, *axis_names([pair.second.trial for pair in found.pairs])]
+    return [*COMPARISON_COLUMNS, *axis_names([pair.second.trial for pair in comparison.pairs])]
 
 
-def comparison_rows(found: Comparison) -> list[dict[str, Any]]:
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a flat row for each pair of jobs and metric, with `comparison_columns`."""
     rows = [
         change_row(pair.first.summary.job, change) | _pair_row(pair) | _axes(pair.second.trial)
-        for pair in found.pairs
+        for pair in comparison.pairs
         for change in pair.changes
     ]
-    names = comparison_columns(found)
+    names = comparison_columns(comparison)
     return [{name: row.get(name) for name in names} for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""A record table as CSV, JSON or Parquet, batch by batch, so that any size fits in memory."""
+"""A record table, batch by batch for any size, or a comparison, as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     writers[file_format](tables, table, stream)
 
 
-def export_comparison(found: Comparison, file_format: str, stream: IO[bytes]) -> None:
+def export_comparison(comparison: Comparison, file_format: str, stream: IO[bytes]) -> None:
     """Write a comparison: a row for each pair of jobs and metric, in a format of `export_table`."""
     import pyarrow as pa
     from pyarrow import parquet
 
     if file_format == "csv":
-        stream.write(comparison_csv(found).encode())
+        stream.write(comparison_csv(comparison).encode())
     elif file_format == "json":
-        stream.write((json.dumps(comparison_rows(found), indent=2) + "\n").encode())
+        stream.write((json.dumps(comparison_rows(comparison), indent=2) + "\n").encode())
     else:
         types = {"first": pa.float64(), "second": pa.float64(), "ratio": pa.float64()}
         types |= dict.fromkeys(("data_size_bytes", "iteration"), pa.int64())
-        schema = pa.schema([(name, types.get(name, pa.string())) for name in comparison_columns(found)])
-        table = pa.Table.from_pylist(comparison_rows(found), schema=schema)
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in comparison_columns(comparison)])
+        table = pa.Table.from_pylist(comparison_rows(comparison), schema=schema)
         parquet.write_table(table, pa.PythonFile(stream, "w"))
 
 

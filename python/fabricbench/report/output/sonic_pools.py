@@ -67,7 +67,7 @@ class _Added:
         self.tables, self.switch, self.ports = tables, switch, ports
         self.pfc = switch["pfc"]
         self.lossless = frozenset(self.pfc["priorities"] if self.pfc is not None else ())
-        self.told: list[str] = []
+        self.notes: list[str] = []
 
     def add(self, side: str, pool: Mapping[str, Any]) -> None:
         key = self._entry(side, pool)
@@ -90,12 +90,12 @@ class _Added:
                 size = pool["size_bytes"] - (headroom if pool.get("headroom_in_size") else 0)
                 entry |= {"size": str(size), "xoff": str(headroom)}
             elif not pool.get("headroom_in_size") and self.lossless & set(pool["priorities"]):
-                self.told.append(
+                self.notes.append(
                     f"buffer.pools: {key}: headroom of each group is beside the pool: in SONiC its `size` "
                     "has to hold that of all your ports"
                 )
             if pool["xoff"] is not None:
-                self.told.append(f"buffer.pools: {key}: xoff: SONiC has no threshold of a whole pool")
+                self.notes.append(f"buffer.pools: {key}: xoff: SONiC has no threshold of a whole pool")
         elif key in pools:
             if pools[key] | {"type": side, "mode": entry["mode"]} == entry:
                 pools[key]["type"] = "both"
@@ -117,7 +117,7 @@ class _Added:
         if self.pfc["headroom_bytes"] is None:
             self._assign("ingress", priority, WORKED_OUT)
             if key != LOSSLESS_POOL:
-                self.told.append(
+                self.notes.append(
                     f"buffer.pools: {key}: SONiC works out groups in `{LOSSLESS_POOL}`: give it that name"
                 )
         elif self.pfc["headroom_bytes"]:
@@ -130,7 +130,7 @@ class _Added:
         profile = {"pool": key, "size": str(of["reserved_bytes"])} | _threshold(limit)
         if limit is not None and limit["kind"] == "dynamic" and not is_power(limit["alpha"]):
             alpha = float(ratio_of(limit["alpha"]))
-            self.told.append(
+            self.notes.append(
                 f"buffer.pools: {key}: a limit of {alpha:g}, of which SONiC has the nearest power of two"
             )
         profiles = self.tables.setdefault("BUFFER_PROFILE", {})
@@ -145,7 +145,7 @@ class _Added:
 
     def missing(self) -> Iterator[str]:
         """Yield a sentence for each setting that SONiC cannot express."""
-        yield from dict.fromkeys(self.told)
+        yield from dict.fromkeys(self.notes)
         pools = self.tables["BUFFER_POOL"].values()
         sizes = [int(pool["size"]) + int(pool.get("xoff", 0)) for pool in pools if pool["type"] != "egress"]
         whole = max([sum(sizes), *(int(pool["size"]) for pool in pools)], default=0)

@@ -112,14 +112,14 @@ def _leading_causes(trial: Trial) -> list[str]:
     return sorted({CAUSES[finding.cause] for finding in leading.values()})
 
 
-def expectation_text(told: Expectation, *, colour: bool) -> str:
+def expectation_text(expectation: Expectation, *, colour: bool) -> str:
     """Format the ranges, their causes and the limits."""
-    draws = f"{counted(told.seeds, 'seed')}"
-    draws += f" x {counted(told.placements, 'placement')}" if told.placements else ""
-    head = f"{told.plan}: expected of {draws}, backend {told.backend}"
-    parts = [styled(head, Style.BOLD, colour=colour), _table(told, colour=colour)]
+    draws = f"{counted(expectation.seeds, 'seed')}"
+    draws += f" x {counted(expectation.placements, 'placement')}" if expectation.placements else ""
+    head = f"{expectation.plan}: expected of {draws}, backend {expectation.backend}"
+    parts = [styled(head, Style.BOLD, colour=colour), _table(expectation, colour=colour)]
     sections = (_decides_text, _checked_text, _limits_text)
-    parts += [text for section in sections if (text := section(told, colour=colour))]
+    parts += [text for section in sections if (text := section(expectation, colour=colour))]
     return "\n\n".join(parts)
 
 
@@ -243,40 +243,39 @@ def _checked_text(expectation: Expectation, *, colour: bool) -> str:
     return "\n".join(lines)
 
 
-def far_text(told: Expectation) -> str:
+def far_text(expectation: Expectation) -> str:
     """List where the model deviates too far from packets for limits; empty if nowhere."""
-    far = [check for check in told.checked if abs(check.deviation_percent) > FAR_PERCENT]
+    far = [check for check in expectation.checked if abs(check.deviation_percent) > FAR_PERCENT]
     texts = [
         f"{data_size(check.data_size_bytes)} {check.variant} by {check.deviation_percent:+.0f} %"
         for check in far
     ]
     return (
-        f"backend {told.backend} is more than {FAR_PERCENT:g} % off packets at {', '.join(texts)}: make no "
-        "limits of "
-        "that, `--backend sim` gives them"
+        f"backend {expectation.backend} is more than {FAR_PERCENT:g} % off packets at {', '.join(texts)}: "
+        "make no limits of that, `--backend sim` gives them"
         if far
         else ""
     )
 
 
-def needed_seeds(told: Expectation) -> int:
+def needed_seeds(expectation: Expectation) -> int:
     """Return the number of seeds needed for the requested probability of a false alarm."""
-    return -(-trials_needed(told.false_alarm) // max(1, told.placements))
+    return -(-trials_needed(expectation.false_alarm) // max(1, expectation.placements))
 
 
-def expectation_json(told: Expectation, benchmarks: Mapping[str, str]) -> str:
+def expectation_json(expectation: Expectation, benchmarks: Mapping[str, str]) -> str:
     """Return everything as one JSON object; `expected` has single jobs as well as their combinations."""
     content = {
-        "plan": told.plan,
-        "backend": told.backend,
-        "seeds": told.seeds,
-        "placements": told.placements,
-        "false_alarm": told.false_alarm,
-        "allowance": told.allowance,
-        "expected": [_object(result) for result in told.expected],
-        "checked": checked_rows(told),
-        "criteria": criteria(told),
-        "nccl_tests": [asdict(test) for test in nccl_tests(told, benchmarks)],
+        "plan": expectation.plan,
+        "backend": expectation.backend,
+        "seeds": expectation.seeds,
+        "placements": expectation.placements,
+        "false_alarm": expectation.false_alarm,
+        "allowance": expectation.allowance,
+        "expected": [_object(result) for result in expectation.expected],
+        "checked": checked_rows(expectation),
+        "criteria": criteria(expectation),
+        "nccl_tests": [asdict(test) for test in nccl_tests(expectation, benchmarks)],
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
@@ -306,12 +305,12 @@ def _object(result: Expected) -> dict[str, Any]:
     }
 
 
-def checked_rows(told: Expectation) -> list[dict[str, Any]]:
+def checked_rows(expectation: Expectation) -> list[dict[str, Any]]:
     """Return trials compared with those of packets."""
-    return [asdict(check) | {"deviation_percent": check.deviation_percent} for check in told.checked]
+    return [asdict(check) | {"deviation_percent": check.deviation_percent} for check in expectation.checked]
 
 
-def rows_of(told: Expectation) -> list[dict[str, Any]]:
+def rows_of(expectation: Expectation) -> list[dict[str, Any]]:
     """Return a row for each variant, size, job and metric."""
     return [
         {
@@ -327,24 +326,24 @@ def rows_of(told: Expectation) -> list[dict[str, Any]]:
             "max": limit.maximum if limit else None,
             "false_alarm": limit.false_alarm if limit else None,
         }
-        for result in told.expected
+        for result in expectation.expected
         for name, values in result.ranges.items()
         for limit in [next((limit for limit in result.limits if limit.metric == name), None)]
     ]
 
 
-def expectation_csv(told: Expectation) -> str:
+def expectation_csv(expectation: Expectation) -> str:
     """Return the same rows as CSV."""
-    rows = rows_of(told)
+    rows = rows_of(expectation)
     return rows_csv(list(rows[0]) if rows else ["variant"], rows).rstrip("\n")
 
 
-def criteria(told: Expectation) -> list[dict[str, Any]]:
+def criteria(expectation: Expectation) -> list[dict[str, Any]]:
     """Return criteria in the form of a plan: one applies at every size, so it has the loosest limit."""
     loosest: dict[tuple[str, str, str], dict[str, Any]] = {}
-    multi_job_variants = {result.variant for result in told.expected if not result.is_of_one_job}
-    variants = {result.variant for result in told.expected}
-    for result in told.expected:
+    multi_job_variants = {result.variant for result in expectation.expected if not result.is_of_one_job}
+    variants = {result.variant for result in expectation.expected}
+    for result in expectation.expected:
         for limit in result.limits:
             if not result.is_of_one_job or limit.metric not in (BUS_BANDWIDTH.name, IDEAL_SHARE.name):
                 continue
@@ -359,28 +358,25 @@ def criteria(told: Expectation) -> list[dict[str, Any]]:
     return list(loosest.values())
 
 
-def criteria_yaml(told: Expectation) -> str:
+def criteria_yaml(expectation: Expectation) -> str:
     """Return the criteria as YAML for the plan."""
-    probability = max((limit.false_alarm for result in told.expected for limit in result.limits), default=0.0)
+    limits = [limit for result in expectation.expected for limit in result.limits]
+    probability = max((limit.false_alarm for limit in limits), default=0.0)
     lines = [
-        f"# {told.plan}, {counted(told.seeds, 'seed')}, backend {told.backend}; each fails a fabric that "
-        "is as the "
+        f"# {expectation.plan}, {counted(expectation.seeds, 'seed')}, backend {expectation.backend}; "
+        "each fails a fabric that is as the "
         f"plan says with a probability of {100 * probability:.2g} % at most.",
         "# A criterion holds at every size: of several it has the loosest limit; `expect --format json` "
         "has each.",
         "criteria:",
     ]
-    for criterion in criteria(told):
+    for criterion in criteria(expectation):
         values = {
             name: rounded_down(value, 6) if isinstance(value, float) else value
             for name, value in criterion.items()
         }
         lines.append(f"  - {{{', '.join(f'{name}: {value}' for name, value in values.items())}}}")
     return "\n".join(lines) if len(lines) > 3 else "\n".join([*lines[:2], "criteria: []"])
-
-
-def _yaml_value(value: Any) -> str:
-    return rounded_down(value, 6) if isinstance(value, float) else json.dumps(value)
 
 
 @dataclass(frozen=True)
@@ -404,21 +400,21 @@ class NcclTest:
     false_alarm: float
 
 
-def nccl_tests(told: Expectation, benchmarks: Mapping[str, str]) -> list[NcclTest]:
+def nccl_tests(expectation: Expectation, benchmarks: Mapping[str, str]) -> list[NcclTest]:
     """Return a call for each variant and job with a collective of nccl-tests; one per size if irregular.
 
     Args:
-        told: The expectation.
+        expectation: The expectation.
         benchmarks: Name of the program of each collective.
     """
     groups: dict[tuple[str, str, str], list[Expected]] = {}
-    as_one = {result.variant for result in told.expected if result.job == TOGETHER}
-    for result in told.expected:
+    as_one = {result.variant for result in expectation.expected if result.job == TOGETHER}
+    for result in expectation.expected:
         if result.job != SLOWEST and result.collective in benchmarks and BUS_BANDWIDTH.name in result.ranges:
             if result.variant in as_one and result.job != TOGETHER:
                 continue
             groups.setdefault((result.variant, result.job, str(result.axes)), []).append(result)
-    return [test for group in groups.values() for test in _tests(told, group, benchmarks)]
+    return [test for group in groups.values() for test in _tests(expectation, group, benchmarks)]
 
 
 def _tests(
@@ -467,14 +463,14 @@ def _nccl_size(size: int) -> str:
     return str(size)
 
 
-def nccl_text(told: Expectation, benchmarks: Mapping[str, str]) -> str:
+def nccl_text(expectation: Expectation, benchmarks: Mapping[str, str]) -> str:
     """Return the calls of nccl-tests, each with an explanation."""
     lines = [
         f"# nccl-tests fails where the average bus bandwidth is below {NCCL_MARGIN:g} of "
         "NCCL_TESTS_MIN_BW, which is set",
         "# so that the limit is the one named; start as many processes as there are ranks, one for each GPU",
     ]
-    tests = nccl_tests(told, benchmarks)
+    tests = nccl_tests(expectation, benchmarks)
     for test in tests:
         lines.append(
             f"# {test.variant}, {test.job}, {test.ranks} ranks: average of "

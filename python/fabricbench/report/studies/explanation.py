@@ -64,24 +64,24 @@ class Explanation:
     Attributes:
         trial: The trial.
         jobs: Its jobs.
-        found: Insight from its counters; `None` if the record has no data of the fabric.
+        insight: Insight from its counters; `None` if the record has no data of the fabric.
         tried: Results of remedies, the best first; `None` if they were not tried.
     """
 
     trial: Trial
     jobs: Sequence[JobReport]
-    found: Insight | None
+    insight: Insight | None
     tried: Sequence[Tried] | None = None
 
     @property
     def unhealthy(self) -> list[JobReport]:
         """The jobs that need an explanation."""
-        names = self.found.unhealthy if self.found else ()
+        names = self.insight.unhealthy if self.insight else ()
         return [job for job in self.jobs if job.summary.job in names]
 
     def to_try(self) -> list[Tried]:
         """Return the most promising remedies to try."""
-        return [Tried(remedy) for remedy in promising(self.found.findings)] if self.found else []
+        return [Tried(remedy) for remedy in promising(self.insight.findings)] if self.insight else []
 
     @property
     def helping(self) -> list[Tried]:
@@ -106,19 +106,19 @@ def _time(job: JobReport | None) -> float | None:
 NOTHING_SEEN = "the record holds no counters of the fabric, so that no cause can be named"
 
 
-def explanation_text(told: Explanation, *, colour: bool = False) -> str:
+def explanation_text(explanation: Explanation, *, colour: bool = False) -> str:
     """Return the causes of each slow job with their remedies, and a table of tried remedies."""
-    heads = [f"trial {told.trial.id}"]
-    heads += [f"{heading(job)}, {sized(job)}: {_state(job)}" for job in told.jobs]
+    heads = [f"trial {explanation.trial.id}"]
+    heads += [f"{heading(job)}, {sized(job)}: {_state(job)}" for job in explanation.jobs]
     parts = ["\n".join(styled(line, Style.BOLD, colour=colour) for line in heads)]
-    if told.found is None:
+    if explanation.insight is None:
         parts.append(NOTHING_SEEN)
-    elif not told.found.unhealthy:
+    elif not explanation.insight.unhealthy:
         parts.append("every job completed and reached 95 % of its ideal, or has none: nothing to explain")
     else:
-        parts.append(why_text(told.found, colour=colour))
-    if told.tried is not None:
-        parts.append(_tried_text(told, colour=colour))
+        parts.append(why_text(explanation.insight, colour=colour))
+    if explanation.tried is not None:
+        parts.append(_tried_text(explanation, colour=colour))
     return "\n\n".join(parts)
 
 
@@ -172,15 +172,19 @@ def _verdict(explanation: Explanation) -> str:
     return f"{best.remedy.options} helps most{cost}; {compare}"
 
 
-def explanation_json(told: Explanation) -> str:
+def explanation_json(explanation: Explanation) -> str:
     """Return the explanation as one JSON object: `trial`, `jobs` with their causes, and `tried`."""
-    tried = None if told.tried is None else [_tried_object(attempt, told) for attempt in told.tried]
-    content = {"trial": told.trial.id, "jobs": [_job_object(job, told) for job in told.jobs], "tried": tried}
+    tried = [_tried_object(attempt, explanation) for attempt in explanation.tried or ()]
+    content = {
+        "trial": explanation.trial.id,
+        "jobs": [_job_object(job, explanation) for job in explanation.jobs],
+        "tried": None if explanation.tried is None else tried,
+    }
     return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _job_object(job: JobReport, explanation: Explanation) -> dict[str, Any]:
-    findings = explanation.found.of_job(job.summary.job) if explanation.found else None
+    findings = explanation.insight.of_job(job.summary.job) if explanation.insight else None
     causes = None if findings is None else [finding_object(finding) for finding in findings]
     return _result(job) | {"causes": causes}
 

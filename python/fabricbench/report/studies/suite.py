@@ -100,7 +100,7 @@ class TestReport:
         trials: Its finished trials.
         planned: Number of trials of its plan.
         error: Why it failed; empty if it did not.
-        found: Results of its plan's search; `trials` are then those at the values that pass.
+        search_results: Results of its plan's search; `trials` are then those at the values that pass.
         tried: Number of trials that the search ran.
     """
 
@@ -115,7 +115,7 @@ class TestReport:
     trials: Sequence[Trial]
     planned: int
     error: str = ""
-    found: Sequence[Searched] = ()
+    search_results: Sequence[Searched] = ()
     tried: int = 0
 
     @cached_property
@@ -154,7 +154,7 @@ class TestReport:
         """Its status, in a word or two."""
         if self.error:
             return "failed"
-        if any(case.holds is None for case in self.found):
+        if any(case.holds is None for case in self.search_results):
             return "no value holds"
         if len(self.trials) < self.planned:
             return f"{len(self.trials)} of {self.planned} trials"
@@ -241,7 +241,9 @@ class SuiteReport:
                 yield test, f"failed: {test.error}"
             elif len(test.trials) < test.planned:
                 yield test, f"{test.planned - len(test.trials)} of {test.planned} trials did not run"
-            yield from ((test, f"{case.label}: {case.text}") for case in test.found if case.holds is None)
+            yield from (
+                (test, f"{case.label}: {case.text}") for case in test.search_results if case.holds is None
+            )
             yield from ((test, text) for text in _incomplete(test))
             yield from ((test, text) for text in _lost(test))
             for row, text in test.rejected[:_SHOWN]:
@@ -322,7 +324,7 @@ def suite_json(report: SuiteReport) -> str:
             "iterations": test.iterations,
             "cv_percent": test.cv_percent,
             "deviations": list(test.deviations),
-            "search": [case.content for case in test.found],
+            "search": [case.content for case in test.search_results],
             "kpis": [
                 {
                     "metric": kpi.metric,
@@ -337,7 +339,9 @@ def suite_json(report: SuiteReport) -> str:
             "results": [
                 _case(row)
                 | {
-                    "kpis": {name: _values(repeated) for name, repeated in row.values.items()},
+                    "kpis": {
+                        name: vars(repeated) if repeated else None for name, repeated in row.values.items()
+                    },
                     "absent": absent,
                 }
                 for row, absent in zip(test.rows, test.absent, strict=True)
@@ -368,10 +372,6 @@ def _case(row: KpiRow) -> dict[str, Any]:
         "trials": [job.trial.id for job in row.jobs],
         "incomplete": row.incomplete,
     }
-
-
-def _values(repeated: Repeated | None) -> Mapping[str, Any] | None:
-    return None if repeated is None else vars(repeated)
 
 
 def suite_csv(report: SuiteReport) -> str:

@@ -15,13 +15,13 @@ from fabricbench.words import data_size
 _DECIMALS = 3
 
 
-def sizes_text(found: Comparison, *, colour: bool = False) -> str:
+def sizes_text(comparison: Comparison, *, colour: bool = False) -> str:
     """Return a table with a line for each common size of two runs; ratios are second over first."""
-    title = f"{found.labels[0]} (1) and {found.labels[1]} (2); ratios are 2 over 1"
-    kinds = list(dict.fromkeys(map(_kind, found.pairs)))
-    ordered = sorted(found.pairs, key=lambda pair: kinds.index(_kind(pair)))
+    title = f"{comparison.labels[0]} (1) and {comparison.labels[1]} (2); ratios are 2 over 1"
+    kinds = list(dict.fromkeys(map(_kind, comparison.pairs)))
+    ordered = sorted(comparison.pairs, key=lambda pair: kinds.index(_kind(pair)))
     tables = [_table(list(group), colour=colour) for _, group in groupby(ordered, key=_kind)]
-    note = [found.note] if found.note else []
+    note = [comparison.note] if comparison.note else []
     return "\n\n".join([styled(title, Style.BOLD, colour=colour), *tables, *note])
 
 
@@ -33,7 +33,7 @@ def _kind(pair: JobPair) -> tuple[str, int, str, str]:
 def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
     collective, ranks, variant, axes = _kind(pairs[0])
     shown = [
-        metric for metric in in_views(View.SIZES) if any(_has_any(_change(pair, metric)) for pair in pairs)
+        metric for metric in in_views(View.SIZES) if any(_change(pair, metric).has_values for pair in pairs)
     ]
     columns = [Column(("data", "size"), is_text=True)]
     for metric in shown:
@@ -63,7 +63,3 @@ def _has_ratio(metric: Metric) -> bool:
 
 def _change(pair: JobPair, metric: Metric) -> Change:
     return next(change for change in pair.changes if change.metric is metric)
-
-
-def _has_any(change: Change) -> bool:
-    return change.first is not None or change.second is not None

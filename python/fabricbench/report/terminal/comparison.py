@@ -18,11 +18,11 @@ MAX_VALUE = 48
 _RATIO_DECIMALS = 4
 
 
-def comparison_text(found: Comparison, *, colour: bool = False) -> str:
+def comparison_text(comparison: Comparison, *, colour: bool = False) -> str:
     """Return the differing parameters, the table of a run's variants, and every metric of each job."""
-    parts = [_parameters(found, colour=colour)]
-    parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
-    ordered = sorted(found.focus, key=lambda pair: _job_index(found, pair))
+    parts = [_parameters(comparison, colour=colour)]
+    parts += [run_table(comparison.jobs, colour=colour)] if comparison.jobs else []
+    ordered = sorted(comparison.focus, key=lambda pair: _job_index(comparison, pair))
     parts += [_metrics(list(group), colour=colour) for _, group in groupby(ordered, key=_job)]
     return "\n\n".join(part for part in parts if part)
 
@@ -70,9 +70,11 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     rows = [
         _row(metric_changes)
         for metric_changes in changes
-        if any(map(_has_any, metric_changes)) or _concerns(metric_changes[0], kinds)
+        if any(change.has_values for change in metric_changes) or _concerns(metric_changes[0], kinds)
     ]
-    titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
+    titles = [
+        f"{job.trial.id}  {heading(job)}, {sized(job)}" for job in (first, *(pair.second for pair in pairs))
+    ]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
 
 
@@ -81,17 +83,9 @@ def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
     return any(change.metric.concerns(kind) for kind in kinds)
 
 
-def _has_any(change: Change) -> bool:
-    return change.first is not None or change.second is not None
-
-
 def _name(job: JobReport) -> str:
     """Return the label of a job in its table: its variant, or the id of its trial."""
     return job.trial.facts.variant if job.against else job.trial.id
-
-
-def _title(job: JobReport) -> str:
-    return f"{job.trial.id}  {heading(job)}, {sized(job)}"
 
 
 def _row(changes: Sequence[Change]) -> Row:

@@ -1,4 +1,4 @@
-"""Likely causes, uplinks, losses and pauses of a trial as text for people."""
+"""Likely causes, recoveries, uplinks, losses, pauses and reordering of a trial as text for people."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _MAX_PORTS = 8
 _MAX_RECOVERIES = 12
 
 
-def insight_text(found: Insight, *, colour: bool = False) -> str:
+def insight_text(insight: Insight, *, colour: bool = False) -> str:
     """Return the non-empty sections with their titles.
 
     Long lists are cut, with a note; JSON output has all entries.
     """
     sections = [
-        _recoveries(found),
-        _uplinks(found.distributions),
-        _marks(found.distributions),
-        _losses(found),
-        _pauses(found),
-        _priorities(found),
-        _orders(found.orders),
+        _recoveries(insight),
+        _uplinks(insight.distributions),
+        _marks(insight.distributions),
+        _losses(insight),
+        _pauses(insight),
+        _priorities(insight),
+        _orders(insight.orders),
     ]
-    parts = (why_text(found, colour=colour), _titled(sections, colour=colour))
+    parts = (why_text(insight, colour=colour), _titled(sections, colour=colour))
     return "\n\n".join(part for part in parts if part)
 
 
-def why_text(found: Insight, *, colour: bool = False) -> str:
+def why_text(insight: Insight, *, colour: bool = False) -> str:
     """Return the likely causes of each job that needs an explanation, with their remedies."""
-    return _titled([_why(found, job) for job in found.unhealthy], colour=colour)
+    return _titled([_why(insight, job) for job in insight.unhealthy], colour=colour)
 
 
 _Section = tuple[str, list[str]]
@@ -83,7 +83,7 @@ def _remedy_lines(remedy: Remedy) -> list[str]:
     line = f"  remedy: {remedy.text}"
     if len(line) <= _WIDTH or not remedy.changes:
         return [_wrapped(f"remedy: {remedy.text}", "  ")]
-    return [f"  remedy: {remedy.what}:", f"    `{remedy.options}`"]
+    return [f"  remedy: {remedy.action}:", f"    `{remedy.options}`"]
 
 
 def under_text(finding: Finding, below: Finding) -> str:

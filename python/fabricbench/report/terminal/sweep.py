@@ -43,17 +43,11 @@ def _table(sweep: Sweep, grid: Grid, *, colour: bool) -> str:
     about = f", {grid.about}" if grid.about else ""
     title = f"{metric.title}{unit} of job {sweep.job}{about}: {grid.rows.name} by {grid.columns.name}"
     columns = [Column(("", grid.rows.name), is_text=True)]
-    columns += [Column((grid.columns.name if first else "", value)) for first, value in _firsts(grid)]
+    columns += [
+        Column(("" if index else grid.columns.name, value)) for index, value in enumerate(grid.columns.values)
+    ]
     rows = [
-        Row([row, *(_cell(sweep, grid, row, column) for column in grid.columns.values)])
+        Row([row, *(metric_text(metric, grid.values.get((row, column))) for column in grid.columns.values)])
         for row in grid.rows.values
     ]
     return f"{styled(title, Style.BOLD, colour=colour)}\n{render(columns, rows, colour=colour)}"
-
-
-def _firsts(grid: Grid) -> list[tuple[bool, str]]:
-    return [(index == 0, value) for index, value in enumerate(grid.columns.values)]
-
-
-def _cell(sweep: Sweep, grid: Grid, row: str, column: str) -> str:
-    return metric_text(sweep.metric, grid.values.get((row, column)))

@@ -94,7 +94,7 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
                 str(row.iteration),
                 fixed(row.kept_percent, 1),
                 metric_text(PAUSES, row.pauses),
-                fixed(row.mean_beside, 2),
+                fixed(row.mean_overlap, 2),
                 row.placement,
             ]
         )

@@ -71,12 +71,12 @@ class Row:
     """The medians of a point of a sweep.
 
     Attributes:
-        way: Source and destination host.
-        told: Name of the sweep, and its values with their units in the names.
+        hosts: Source and destination host.
+        values: Name of the sweep, and its values with their units in the names.
     """
 
-    way: calibration_fits.Way
-    told: Mapping[str, str | int | float]
+    hosts: calibration_fits.HostPair
+    values: Mapping[str, str | int | float]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Sweeps:
         Raises:
             CalibrationError: A trial is not complete.
         """
-        lines: dict[tuple[calibration_fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
+        lines: dict[tuple[calibration_fits.HostPair, int], list[tuple[int, float]]] = defaultdict(list)
         for (_, size, queue_pairs), iterations in self._points("rate", ping_pong, _queue_pairs).items():
             for hosts in iterations[0].transfer_ps:
                 transfer_ps = median(exchange.transfer_ps[hosts] for exchange in iterations)
@@ -141,7 +141,7 @@ class Sweeps:
         Raises:
             CalibrationError: A trial is not complete.
         """
-        points: dict[tuple[calibration_fits.Way, int], tuple[int, float]] = {}
+        points: dict[tuple[calibration_fits.HostPair, int], tuple[int, float]] = {}
         for (_, size, packets), iterations in self._points("window", ping_pong, _window).items():
             for hosts in iterations[0].transfer_ps:
                 transfer_ps = median(exchange.transfer_ps[hosts] for exchange in iterations)
@@ -156,10 +156,10 @@ class Sweeps:
         Raises:
             CalibrationError: A trial is not complete.
         """
-        spans: dict[tuple[calibration_fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
+        spans: dict[tuple[calibration_fits.HostPair, int], list[tuple[int, float]]] = defaultdict(list)
         gaps = []
         for (_, size, _), iterations in self._points("messages", stream, _ranks).items():
-            hosts, count = iterations[0].way, iterations[0].count
+            hosts, count = iterations[0].hosts, iterations[0].count
             span, gap = (median(getattr(iteration, name) for iteration in iterations) for name in _OF_STREAM)
             self._note("messages", hosts, size, messages=count, span_us=span / 1e6, post_gap_us=gap / 1e6)
             spans[hosts, size].append((count, span))
@@ -168,11 +168,11 @@ class Sweeps:
         # Each message of a stream has its own queue pair, so no window limits it.
         return calibration_fits.send_overhead(spans, gaps, bounds)
 
-    def turnarounds_and_ways(
+    def turnarounds_and_message_times(
         self, reference: Sequence[Trial]
     ) -> tuple[
-        dict[tuple[calibration_fits.Way, int], float],
-        dict[tuple[calibration_fits.Way, int], tuple[float, float]],
+        dict[tuple[calibration_fits.HostPair, int], float],
+        dict[tuple[calibration_fits.HostPair, int], tuple[float, float]],
     ]:
         """Return turnarounds, and the times of small messages: measured, and on the plan's fabric [ps].
 
@@ -197,12 +197,12 @@ class Sweeps:
 
     def _points(
         self, sweep: str, read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
-    ) -> dict[tuple[calibration_fits.Way, int, int], list[_T]]:
+    ) -> dict[tuple[calibration_fits.HostPair, int, int], list[_T]]:
         return _grouped(self._trials[sweep], read, setting)
 
-    def _note(self, sweep: str, way: calibration_fits.Way, size: int, **values: float) -> None:
+    def _note(self, sweep: str, hosts: calibration_fits.HostPair, size: int, **values: float) -> None:
         rounded = {name: round(value, 6) for name, value in values.items()}
-        self.rows.append(Row(way, {"sweep": sweep, "from": "", "to": "", "size_bytes": size, **rounded}))
+        self.rows.append(Row(hosts, {"sweep": sweep, "from": "", "to": "", "size_bytes": size, **rounded}))
 
 
 _OF_STREAM = ("span_ps", "post_gap_ps")
@@ -225,7 +225,7 @@ def calibrated(
     """
     window = sweeps.window(rates)
     sending = sweeps.send_overhead(link_bps)
-    turnarounds, message_times = sweeps.turnarounds_and_ways(reference)
+    turnarounds, message_times = sweeps.turnarounds_and_message_times(reference)
     receiving = calibration_fits.receive_overhead(list(turnarounds.values()), sending.value)
     # A plan adds both overheads to a message in one direction. If they exceed the turnaround, as software
     # still works after a post, the difference is part of the transfer time.
@@ -246,7 +246,7 @@ def calibrated(
 
 def _grouped(
     trials: Sequence[Trial], read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
-) -> dict[tuple[calibration_fits.Way, int, int], list[_T]]:
+) -> dict[tuple[calibration_fits.HostPair, int, int], list[_T]]:
     """Return the times of the iterations of each point: pair of hosts, size, and a setting.
 
     Raises:

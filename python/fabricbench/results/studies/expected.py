@@ -365,13 +365,13 @@ def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
     return [f"causes that `explain` finds first, of {len(inspected)} trials: {texts}"]
 
 
-def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
+def mean_bandwidths(results: Sequence[Expected]) -> list[float]:
     """Return the mean bus bandwidth over sizes, for each seed and placement that has all sizes [GB/s]."""
     by_draw: dict[tuple[int, int], list[float]] = {}
-    for expected in found:
+    for expected in results:
         for draw, value in expected.values:
             by_draw.setdefault(draw, []).append(value)
-    return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(found)]
+    return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(results)]
 
 
 @dataclass(frozen=True)

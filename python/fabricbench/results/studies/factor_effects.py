@@ -21,7 +21,7 @@ from fabricbench.analysis.factorial.pareto_front import front
 from fabricbench.analysis.factorial.student_t import quantile_975
 from fabricbench.metrics import BY_NAME, Direction, Metric
 from fabricbench.results.axes import short_names
-from fabricbench.results.studies.factors import Factor, ToldApart, told_apart
+from fabricbench.results.studies.factors import Factor, SeparableFactors, separable_factors
 from fabricbench.store.catalog.schema import FINISHED
 
 
@@ -137,12 +137,12 @@ class Response:
         return settings
 
     @cached_property
-    def _told(self) -> ToldApart:
+    def _separable(self) -> SeparableFactors:
         columns = {
             name: [setting.values[index] for setting in self.settings]
             for index, name in enumerate(self.names)
         }
-        return told_apart(columns, self._order)
+        return separable_factors(columns, self._order)
 
     @cached_property
     def levels(self) -> dict[str, list[str]]:
@@ -156,13 +156,13 @@ class Response:
     @property
     def factors(self) -> Sequence[Factor]:
         """The factors whose effects can be separated, in the order of `effects`."""
-        return self._told.factors
+        return self._separable.factors
 
     @cached_property
     def _cells(self) -> list[Cell]:
         """The settings in which effects can be separated."""
         settings = self.settings
-        chosen = [settings[number] for number in self._told.settings] if self.names else settings
+        chosen = [settings[number] for number in self._separable.settings] if self.names else settings
         levels = (
             zip(*(factor.numbers for factor in self.factors), strict=True) if self.factors else repeat(())
         )
@@ -232,7 +232,7 @@ class Response:
         """Return the limits of the analysis: missing settings and seeds, factors that cannot be separated."""
         if not self.settings:
             return []
-        notes = [*self._counts(), *self._told.notes]
+        notes = [*self._counts(), *self._separable.notes]
         combinations = math.prod(len(factor.levels) for factor in self.factors)
         present = len({cell.levels for cell in self._cells})
         if present < combinations:

@@ -44,7 +44,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class ToldApart:
+class SeparableFactors:
     """Factors whose effects can be separated.
 
     Attributes:
@@ -58,7 +58,9 @@ class ToldApart:
     notes: Sequence[str]
 
 
-def told_apart(columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequence[str]]) -> ToldApart:
+def separable_factors(
+    columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequence[str]]
+) -> SeparableFactors:
     """Return the factors whose effects can be separated.
 
     Factors that change together are merged. A factor whose value follows from that of another is left out. If
@@ -76,7 +78,7 @@ def told_apart(columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequenc
         factors, reasons = _useful([factor.at(settings) for factor in all_factors])
         linked, reason = _linked(factors, len(settings))
         if not reason:
-            return ToldApart(factors, settings, [*notes, *reasons])
+            return SeparableFactors(factors, settings, [*notes, *reasons])
         notes.append(reason)
         settings = [settings[number] for number in linked]
 

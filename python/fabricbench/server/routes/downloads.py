@@ -25,7 +25,7 @@ from fabricbench.report.output.notebook import write_notebook
 from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
 from fabricbench.report.output.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.report.output.record_tables import export_table
-from fabricbench.results.job_reports import Beside, current_reports
+from fabricbench.results.job_reports import ComparisonTrials, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.trials import FinishedTrial
 from fabricbench.server.state import ServerState, State
@@ -143,14 +143,14 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
-    jobs = current_reports(trial, Beside(state.workspace.family(trial)))
+    jobs = current_reports(trial, ComparisonTrials(state.workspace.family(trial)))
     insight = insight_of(trial)
     tags = tags_of(state.workspace, [trial])[trial.id]
     path.write_text(shown_json(jobs, insight, tags) + "\n", encoding="utf-8")
 
 
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
-    jobs = current_reports(trial, Beside(state.workspace.family(trial)))
+    jobs = current_reports(trial, ComparisonTrials(state.workspace.family(trial)))
     path.write_text(trials_csv(jobs), encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ from fabricbench.report.documents.port_map import (
 from fabricbench.report.output.json_csv import shown_json, trial_object
 from fabricbench.results.hosts import hosts_of
 from fabricbench.results.job_ranking import kept_of, leading_job, leading_text, total_ranks, worst_job
-from fabricbench.results.job_reports import Beside, JobReport, current_reports, stored_reports
+from fabricbench.results.job_reports import ComparisonTrials, JobReport, current_reports, stored_reports
 from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.state import ServerState, State
@@ -287,7 +287,7 @@ def list_choices(state: State) -> dict[str, list[str]]:
 def rows_of(state: ServerState, trials: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
     tags_by_trial = tags_of(state.workspace, trials)
-    comparables = Beside(comparable_trials(state.workspace, trials))
+    comparables = ComparisonTrials(comparable_trials(state.workspace, trials))
     return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in trials]
 
 
@@ -352,7 +352,7 @@ def show_trial(trial_id: TrialId, state: State) -> Response:
 
 
 def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
-    jobs = current_reports(trial, Beside(family)) if trial.is_finished else []
+    jobs = current_reports(trial, ComparisonTrials(family)) if trial.is_finished else []
     facts = trial.facts
     content = _row(trial, jobs, tags) | {
         "plan_source": facts.plan_source,

@@ -15,7 +15,7 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
 from fabricbench.report.studies.published import published_rows
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, error_404
@@ -161,7 +161,7 @@ def _published(entry: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
     as_shipped = [trial for trial in variant_trials if _is_as_shipped(trial, entry)]
     newest_by_size = {trial.facts.data_size_bytes: trial for trial in as_shipped}
     reports_by_size = {
-        size: stored_reports(newest_by_size[size], Beside())[0] if size in newest_by_size else None
+        size: stored_reports(newest_by_size[size])[0] if size in newest_by_size else None
         for size in entry["values"]
     }
     rows = published_rows(entry["values"], reports_by_size)

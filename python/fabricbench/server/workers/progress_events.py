@@ -89,7 +89,7 @@ class ProgressEvents:
 
     def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
         options = {**self._run.options, "count": self._count, "search": search}
-        RunQueue(self._store).search_came_to(self._run.id, options, self._chosen)
+        RunQueue(self._store).save_search_progress(self._run.id, options, self._chosen)
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
         """Send event `trial_started`."""

@@ -26,7 +26,7 @@ NAMES: Final = (*TEXTS, *_CHOICES, "sort", "where")
 _TEXT_LENGTH_MAX: Final = 200
 _NAME: Final = re.compile(r"[^\s/]([^\r\n\t/]*[^\s/])?")
 
-Asked = Mapping[str, str | Sequence[str]]
+ListParameters = Mapping[str, str | Sequence[str]]
 """Parameters of a list: a list of texts for `where`, one text for the others."""
 
 
@@ -38,7 +38,7 @@ class ViewError(UserError, ValueError):
     """A view that cannot be saved.
 
     Attributes:
-        field: `name`, or the invalid parameter in `asked`.
+        field: `name`, or the invalid parameter of a list.
         hint: Suggested remedy.
     """
 
@@ -59,63 +59,63 @@ class View:
     """
 
     name: str
-    asked: Asked
+    asked: ListParameters
     saved_at: str = ""
 
     def __str__(self) -> str:
-        return asked_text(self.asked)
+        return parameters_text(self.asked)
 
 
-def asked_text(asked: Asked) -> str:
+def parameters_text(parameters: ListParameters) -> str:
     """Return the parameters of a list as one line of text."""
-    parts = [f"{name} {asked[name]}" for name in TEXTS if name in asked]
-    parts += asked.get("where", ())
-    parts += ["deleted"] if "deleted" in asked else []
+    parts = [f"{name} {parameters[name]}" for name in TEXTS if name in parameters]
+    parts += parameters.get("where", ())
+    parts += ["deleted"] if "deleted" in parameters else []
     order_words = {"asc": "the smallest first", "desc": "the largest first"}
-    order = [f"by {asked['sort']}"] if "sort" in asked else []
-    order += [order_words[str(asked["order"])]] if "order" in asked else []
+    order = [f"by {parameters['sort']}"] if "sort" in parameters else []
+    order += [order_words[str(parameters["order"])]] if "order" in parameters else []
     return "; ".join(filter(None, [", ".join(parts) or "all", ", ".join(order)]))
 
 
-def asked_with(
+def merged_parameters(
     workspace: Workspace,
     view: str | None,
-    given: Mapping[str, str | Sequence[str] | None],
+    overrides: Mapping[str, str | Sequence[str] | None],
     *,
     descending: bool | None = None,
-) -> Asked:
-    """Return the parameters of a view combined with given ones: thresholds are added, all others replaced.
+) -> ListParameters:
+    """Return the parameters of a view combined with overrides: thresholds are added, all others replaced.
 
     Raises:
         UnknownViewError: There is none of that name.
         StoreError: The catalog cannot be read.
     """
     parameters = dict(saved_view(workspace, view).asked) if view is not None else {}
-    thresholds = [*parameters.get("where", ()), *(given.get("where") or ())]
-    parameters |= {name: value for name, value in given.items() if value}
+    thresholds = [*parameters.get("where", ()), *(overrides.get("where") or ())]
+    parameters |= {name: value for name, value in overrides.items() if value}
     if descending is not None:
         parameters["order"] = "desc" if descending else "asc"
     return parameters | {"where": thresholds} if thresholds else parameters
 
 
-def query_of(asked: Asked) -> TrialQuery:
+def query_of(parameters: ListParameters) -> TrialQuery:
     """Return the query of a list's parameters: all its trials, oldest first by default.
 
     Raises:
         ThresholdError: A metric is unknown, or a threshold cannot be parsed.
     """
-    texts: dict[str, Any] = {name: asked[name] for name in TEXTS if name in asked}
+    texts: dict[str, Any] = {name: parameters[name] for name in TEXTS if name in parameters}
     return TrialQuery(
         **texts,
-        deleted="deleted" in asked,
-        where=[Threshold.read(text) for text in asked.get("where", ())],
-        sort=str(asked.get("sort", "attempt")),
-        descending=asked.get("order") == "desc",
+        deleted="deleted" in parameters,
+        where=[Threshold.read(text) for text in parameters.get("where", ())],
+        sort=str(parameters.get("sort", "attempt")),
+        descending=parameters.get("order") == "desc",
         limit=None,
     )
 
 
-def check_view(name: str, asked: Mapping[str, object]) -> None:
+def check_view(name: str, parameters: Mapping[str, object]) -> None:
     """Check that a view can be saved.
 
     Raises:
@@ -125,10 +125,10 @@ def check_view(name: str, asked: Mapping[str, object]) -> None:
     if len(name) > VIEW_LENGTH_MAX or not _NAME.fullmatch(name):
         allowed = f"1 to {VIEW_LENGTH_MAX} characters in one line, without / and blanks at its ends"
         raise ViewError("name", f'"{one_line(name, 80)}" is no name for a view', f"allowed: {allowed}")
-    for field, value in asked.items():
+    for field, value in parameters.items():
         _check_field(field, value)
-    check_metric(str(asked.get("sort", COLUMNS[0])), COLUMNS)
-    for text in asked.get("where", ()):  # type: ignore[attr-defined]
+    check_metric(str(parameters.get("sort", COLUMNS[0])), COLUMNS)
+    for text in parameters.get("where", ()):  # type: ignore[attr-defined]
         Threshold.read(text)
 
 
@@ -176,7 +176,7 @@ def saved_view(workspace: Workspace, name: str) -> View:
     return views_by_name[name]
 
 
-def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
+def save_view(workspace: Workspace, name: str, parameters: ListParameters) -> View:
     """Save a view, replacing one with the same name.
 
     Raises:
@@ -184,11 +184,11 @@ def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
         ThresholdError: A metric is unknown, or a threshold cannot be parsed.
         StoreError: The catalog cannot be written.
     """
-    check_view(name, asked)
-    view = View(name, asked, now())
+    check_view(name, parameters)
+    view = View(name, parameters, now())
     with workspace.database.writing() as connection:
         connection.execute(Sql("DELETE FROM views WHERE name = ?", name))
-        row = {"name": name, "asked": json.dumps(asked), "saved_at": view.saved_at}
+        row = {"name": name, "asked": json.dumps(parameters), "saved_at": view.saved_at}
         connection.insert("views", row)
     return view
 

@@ -19,7 +19,7 @@ from fabricbench.words import install_hint
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-ASIDE = "damaged"
+QUARANTINE_FOLDER = "damaged"
 """Folder to which `repair` moves unusable records, instead of removing them."""
 
 _MARK_FILE = "fabricbench.txt"
@@ -207,7 +207,7 @@ class Location:
         except FileNotFoundError:
             return
 
-    def put_aside(self, name: str) -> str | None:
+    def quarantine(self, name: str) -> str | None:
         """Move a record to the folder `damaged` of the location.
 
         Returns:
@@ -221,14 +221,14 @@ class Location:
             return None
         try:
             with self._reached() as (files, path):
-                target = f"{path}/{ASIDE}/{name}"
+                target = f"{path}/{QUARANTINE_FOLDER}/{name}"
                 files.makedirs(target, exist_ok=True)
                 for file in sorted(file_names):
                     files.mv(f"{path}/{name}/{file}", f"{target}/{file}")
         except FileNotFoundError as error:
             raise self._not_there(error) from error
         self.remove(name)
-        return f"{self.url}/{ASIDE}/{name}"
+        return f"{self.url}/{QUARANTINE_FOLDER}/{name}"
 
     def _not_there(self, error: FileNotFoundError) -> StoreError:
         hint = "make the bucket or folder again, or name another with FABRICBENCH_TABLES_URL"

@@ -354,20 +354,20 @@ def _state(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def damaged(path: Path | str, found: str) -> StoreError:
+def damaged(path: Path | str, problem: str) -> StoreError:
     """Return the error for a table that is not as it was written."""
     return StoreError(
         path,
-        f"this trial's record is damaged: {found}",
+        f"this trial's record is damaged: {problem}",
         "`fabricbench workspace repair` puts it aside; its plan with --resume runs the trial again",
     )
 
 
-def half_written(path: Path | str, found: str) -> StoreError:
+def half_written(path: Path | str, problem: str) -> StoreError:
     """Return the error for a record that lacks a table."""
     return StoreError(
         path,
-        f"this trial's record is incomplete: {found}",
+        f"this trial's record is incomplete: {problem}",
         "run the trial again: its plan with --resume replaces what is missing",
     )
 

@@ -42,7 +42,8 @@ def plan_section(focus: Trial) -> Section:
 
 def facts_section(trials: Sequence[Trial], focus: Trial) -> Section:
     """Return the facts of the focus trial: backend, machine, duration."""
-    return Section("run", "Run", [FactsPart([*_identity(trials, focus), *_engine(focus), *_machine(focus)])])
+    machine = [(f"Machine: {name}", str(value)) for name, value in focus.machine.items()]
+    return Section("run", "Run", [FactsPart([*_identity(trials, focus), *_engine(focus), *machine])])
 
 
 def _identity(trials: Sequence[Trial], focus: Trial) -> list[tuple[str, str]]:
@@ -108,10 +109,6 @@ _SUMMARY: _Facts = {
     "frames_delivered": ("Frames delivered", _count),
     "frames_in_flight": ("Frames in flight at the end", _count),
 }
-
-
-def _machine(focus: Trial) -> list[tuple[str, str]]:
-    return [(f"Machine: {name}", str(value)) for name, value in focus.machine.items()]
 
 
 def _utc(moment: str | None) -> str:

@@ -17,18 +17,18 @@ _TIME = BY_NAME["completion_time_ms"]
 _IDEAL = BY_NAME["ideal_percent"]
 
 
-def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
+def answers(rows: Sequence[ResultRow], insight: Insight | None) -> list[Answer]:
     """Return the answers about the trial in focus, each with the range of its run.
 
     Args:
         rows: Every row of the report.
-        found: Insight from the counters of the trial in focus; `None` if its record has no data of them.
+        insight: Insight from the counters of the trial in focus; `None` if its record has no data of them.
     """
     focus_rows = [row for row in rows if row.is_focus]
     run = [row for row in rows if not row.trial.is_printed]
     answer_list = [_how_long(focus_rows, run), _how_far(focus_rows, run)]
-    if found is not None:
-        answer_list += _why(focus_rows, found)
+    if insight is not None:
+        answer_list += _why(focus_rows, insight)
     return [answer for answer in answer_list if answer is not None]
 
 
@@ -89,7 +89,7 @@ def _why(focus_rows: Sequence[ResultRow], insight: Insight) -> list[Answer]:
     answer_list = [Answer("Why", CAUSES[first.cause], f"{of_job}{share}{first.sentence}", "bad", "diagnosis")]
     if first.remedies:
         remedy = first.remedies[0]
-        answer_list.append(Answer("What to do", remedy.what, remedy.options, "", "diagnosis"))
+        answer_list.append(Answer("What to do", remedy.action, remedy.options, "", "diagnosis"))
     return answer_list
 
 

@@ -34,13 +34,13 @@ MAX_CAUSES_OF_JOB = 8
 MAX_PAUSED_ROWS = 24
 
 
-def diagnosis_section(found: Insight) -> Section | None:
+def diagnosis_section(insight: Insight) -> Section | None:
     """Return the likely causes, or `None` if every job reaches 95 % of its ideal."""
-    if not found.unhealthy:
+    if not insight.unhealthy:
         return None
     parts: list[Part] = []
-    if found.findings:
-        shown = shown_findings(found)
+    if insight.findings:
+        shown = shown_findings(insight)
         columns = [Column("job", numeric=False), Column("cause", numeric=False)]
         columns += [Column("explains", "% of time lost"), Column("evidence", numeric=False)]
         columns += [Column("what to do", numeric=False)]
@@ -59,24 +59,25 @@ def diagnosis_section(found: Insight) -> Section | None:
             )
             for finding in shown
         ]
-        parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(found.findings))))
-    unexplained_jobs = [job for job in found.unhealthy if not found.of_job(job)]
+        parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(insight.findings))))
+    unexplained_jobs = [job for job in insight.unhealthy if not insight.of_job(job)]
     parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
     return Section("diagnosis", "Why", parts)
 
 
 def _remedy_lines(finding: Finding) -> tuple[str, list[str]]:
     texts = [
-        f"{remedy.what}: {remedy.options}" if remedy.changes else remedy.what for remedy in finding.remedies
+        f"{remedy.action}: {remedy.options}" if remedy.changes else remedy.action
+        for remedy in finding.remedies
     ]
     return (texts[0], texts[1:]) if texts else ("–", [])
 
 
-def shown_findings(found: Insight) -> list[Finding]:
+def shown_findings(insight: Insight) -> list[Finding]:
     """Return the top findings of each job: equal numbers of each, and at most `MAX_CAUSE_ROWS`."""
-    jobs = list(dict.fromkeys(finding.job for finding in found.findings))
+    jobs = list(dict.fromkeys(finding.job for finding in insight.findings))
     most = max(1, min(MAX_CAUSES_OF_JOB, MAX_CAUSE_ROWS // len(jobs))) if jobs else 0
-    return [finding for job in jobs for finding in found.of_job(job)[:most]][:MAX_CAUSE_ROWS]
+    return [finding for job in jobs for finding in insight.of_job(job)[:most]][:MAX_CAUSE_ROWS]
 
 
 def _cause_caption(shown: int, total: int) -> str:
@@ -153,19 +154,19 @@ def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]
     return [TablePart(columns, rows, caption)]
 
 
-def loss_and_pause_parts(found: Insight) -> list[Part]:
+def loss_and_pause_parts(insight: Insight) -> list[Part]:
     """Return the frames lost by cause and the paused ports; empty if there were neither."""
     parts: list[Part] = []
-    if any(found.losses.values()):
+    if any(insight.losses.values()):
         rows = [
             Row([Cell(cause), Cell(f"{frames:,}", tone="bad" if frames else "muted")])
-            for cause, frames in found.losses.items()
+            for cause, frames in insight.losses.items()
         ]
         parts.append(TablePart([Column("frames lost by", numeric=False), Column("frames")], rows))
-    if found.paused:
-        parts.append(_pause_table(found))
-    if found.priorities:
-        parts.append(_priority_table(found))
+    if insight.paused:
+        parts.append(_pause_table(insight))
+    if insight.priorities:
+        parts.append(_priority_table(insight))
     return parts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.figures.figure import TENANTS
-from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
+from fabricbench.figures.results.tenants import KEPT_FIGURE, SHARED_FIGURES
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import PAUSES, Scope, View, in_views
 from fabricbench.report.html.figure_sections import plot_parts
@@ -33,7 +33,7 @@ def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     if not shared_rows:
         return None
     subject = Subject(focus, lambda: shared_rows)
-    parts: list[Part] = [_table(shared_rows), *plot_parts(BESIDE_FIGURES, subject, half=True)]
+    parts: list[Part] = [_table(shared_rows), *plot_parts(SHARED_FIGURES, subject, half=True)]
     return Section(TENANTS.key, TENANTS.title, [*parts, *_seeds(subject)])
 
 
@@ -125,7 +125,7 @@ def _placement_parts(ratios: Sequence[KeptRow]) -> list[Part]:
                 Cell(str(row.iteration)),
                 Cell(fixed(row.kept_percent, 1)),
                 Cell(metric_text(PAUSES, row.pauses), tone="" if row.pauses else "muted"),
-                Cell(fixed(row.mean_beside, 2)),
+                Cell(fixed(row.mean_overlap, 2)),
                 Cell(row.placement),
             ]
         )

@@ -54,25 +54,25 @@ _PORT_COLUMNS = {
 }
 
 
-def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Part] = ()) -> list[Section]:
+def trial_sections(trial: Trial, insight: Insight | None, loss_parts: Sequence[Part] = ()) -> list[Section]:
     """Return the sections about a trial, from the chunks down to the counters.
 
     Args:
         trial: The trial.
-        found: Insight from its counters; if `None`, its record has chunks only, and links in a lab.
+        insight: Insight from its counters; if `None`, its record has chunks only, and links in a lab.
         loss_parts: First parts of the section of counters.
 
     Raises:
         StoreError: A table is missing or cannot be read.
     """
     subject = subject_of(trial, [trial])
-    if found is None:
+    if insight is None:
         links = [figure_section(LINKS, subject)] if trial.has("links", "ports") else []
         return [_transfers(subject), *links]
     return [
         _transfers(subject),
         *(figure_section(section, subject) for section in (LINKS, SERIES, LATENCY)),
-        *([figure_section(ORDER, subject)] if found.orders else []),
+        *([figure_section(ORDER, subject)] if insight.orders else []),
         _counters(subject, loss_parts),
     ]
 

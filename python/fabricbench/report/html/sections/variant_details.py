@@ -28,9 +28,9 @@ class RunVariants:
         """Find the trials of the variants at the size and iteration of the focus trial."""
         suite = [trial for trial in trials if trial.facts.suite == focus.facts.suite]
         self._focus, self._suite = focus, suite
-        self._found = _comparison(suite, focus)
+        self._comparison = _comparison(suite, focus)
         self._repeats = len({trial.facts.iteration for trial in suite}) > 1
-        labels = self._found.labels if self._found else ()
+        labels = self._comparison.labels if self._comparison else ()
         self._trials = [
             trial
             for trial in suite
@@ -39,18 +39,20 @@ class RunVariants:
 
     def comparison(self) -> Section | None:
         """Return the section that compares the variants."""
-        if self._found is None:
+        if self._comparison is None:
             return None
         shown = [trial for trial in self._suite if not is_solo(trial.facts.variant)]
-        return variants_section(subject_of(self._focus, shown), self._found)
+        return variants_section(subject_of(self._focus, shown), self._comparison)
 
     def headline(self, trial: Trial) -> Section | None:
         """Return the first section of one variant."""
-        if self._found is None or trial.facts.variant not in self._found.labels:
+        if self._comparison is None or trial.facts.variant not in self._comparison.labels:
             return None
         label = trial.facts.variant
-        column = list(self._found.labels).index(label)
-        facts = [f"{parameter.field}: {parameter.values[column]}" for parameter in self._found.parameters]
+        column = list(self._comparison.labels).index(label)
+        facts = [
+            f"{parameter.field}: {parameter.values[column]}" for parameter in self._comparison.parameters
+        ]
         size = shown_size(trial, summary_of(trial.results[0], trial.facts.run_spec))
         notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
         iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""

@@ -34,18 +34,18 @@ _DECIMALS = 3
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "same": "", "": "muted"}
 
 
-def variants_section(subject: Subject, found: Comparison) -> Section | None:
+def variants_section(subject: Subject, comparison: Comparison) -> Section | None:
     """Return the ratios of all variants to the reference, or `None` for a plan without variants.
 
     Args:
         subject: Every job of every trial of the run.
-        found: Their differences.
+        comparison: Their differences.
     """
     rows = versus_rows([row.report for row in subject.rows])
     if not rows:
         return None
     parts: list[Part] = [*_findings(rows), _table(rows), *_plots(subject, rows), _all_ratios(rows)]
-    parts += [_parameters(found.parameters, found.labels)] if found.parameters else []
+    parts += [_parameters(comparison.parameters, comparison.labels)] if comparison.parameters else []
     return Section(VARIANTS.key, VARIANTS.title, parts)
 
 
