@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
-from fabricbench.store.columns import COLUMNS
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from tools import documents, plan_reference
@@ -25,6 +24,7 @@ from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Metric, Scope
 from fabricbench.report.documents.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
+from fabricbench.store.columns import COLUMNS
 
 _INTRODUCTION = """
 Look up every command with its arguments and options, as `fabricbench COMMAND --help` prints them. [Command

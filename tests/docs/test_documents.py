@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from fabricbench.store.columns import COLUMNS
 from tools import documents
 
 from fabricbench.cli.main import program
@@ -17,6 +16,7 @@ from fabricbench.metrics import METRICS
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
+from fabricbench.store.columns import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 ITEMS = [item for document in documents.documents() for item in document.items]

@@ -1,9 +1,9 @@
 """Jobs whose rounds have several data sizes: in order, or drawn at random."""
 
 import pytest
-from fabricbench.plan._run_spec import JobSpec
 from tests.plan.examples import SMALL, errors_of, plan_of
 
+from fabricbench.plan._run_spec import JobSpec
 from fabricbench.plan.expand import PlannedTrial, expand
 from fabricbench.plan.jobs.rounds import DRAWN_ROUNDS
 

@@ -20,9 +20,9 @@ from fabricbench.runner import loading
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
-    from fabricbench.plan._run_spec import RunSpec
 
     from fabricbench.backend.protocol import Progress
+    from fabricbench.plan._run_spec import RunSpec
     from fabricbench.plan.expand import PlannedTrial
 
 _VARIANTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
