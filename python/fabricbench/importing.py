@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.inputs import read_input
+from fabricbench.measured import file_facts
 from fabricbench.measured.causes.evidence import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
 from fabricbench.measured.causes.evidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.causes.evidence import Suspect as Suspect  # noqa: PLC0414
@@ -298,8 +299,6 @@ def read_facts(
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
     """
-    from fabricbench.measured import file_facts
-
     return file_facts.read_facts(source.name, source.data, format_name, user_facts)
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabricbench.backend.protocol import BackendError
+from fabricbench.backend.protocol import Backend, BackendError, Capturing
 from fabricbench.backend.sim import SimBackend
 from fabricbench.words import close_match_hint, install_hint
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend, Capturing
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,6 @@ def capturing(name: str) -> Capturing:
     Raises:
         BackendError: There is none, a prerequisite of it is missing, or it cannot capture.
     """
-    from fabricbench.backend.protocol import Capturing
-
     backend = get_backend(name)
     if not isinstance(backend, Capturing):
         raise BackendError(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from fabricbench import _core
+from fabricbench.backend.protocol import Observation, Observer, RefusedError, RunResult, RunSummary
 from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     from fabricbench._core import Progress as CoreProgress
-    from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
     from fabricbench.backend.queue_pairs import Wiring
 
 RESULTS: Final = "5"
@@ -77,8 +77,6 @@ class SimBackend:
             RefusedError: The RunSpec cannot be run.
             KeyboardInterrupt: The user stopped the run.
         """
-        from fabricbench.backend.protocol import RefusedError, RunResult
-
         try:
             summary = _core.run(
                 planned.spec_json,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.backend.machine import available_memory_bytes
-from fabricbench.backend.protocol import BackendError
+from fabricbench.backend.protocol import Announcing, Backend, BackendError
 from fabricbench.backend.registry import BACKENDS, get_backend
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.shipped import shipped_plans
@@ -23,9 +23,6 @@ from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of, load_plan
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
 
 TIME_LIMIT_MIN = 60
 """Default limit on the estimated time of a trial [min]; longer trials must be requested explicitly."""
@@ -182,8 +179,6 @@ def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
 
 def notes_of_trials(planned_backends: Sequence[tuple[PlannedTrial, Backend]]) -> list[str]:
     """Return the notes of backends about their trials; see `notes_of`."""
-    from fabricbench.backend.protocol import Announcing
-
     counts: Counter[str] = Counter()
     for planned, backend in planned_backends:
         counts.update([planned.chosen] if planned.chosen else ())

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.links.job_links import EgressPort, JobLinks
 from fabricbench.analysis.record.chunk_sums import PREAMBLE_AND_GAP_BYTES, Chunks
 from fabricbench.analysis.record.round_sizes import bytes_of_rounds
 from fabricbench.analysis.record.run_spec import is_alone, rounds_of
+from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.record.trial import Record
 from fabricbench.analysis.summary.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.record.tables import Tables
-    from fabricbench.plan.estimates.rail_crossing import Crossing
+from fabricbench.plan.estimates.rail_crossing import KINDS, Crossing, crossing_of
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
@@ -192,8 +190,6 @@ class Case:
     @cached_property
     def crossing(self) -> Crossing | None:
         """Crossing of rails by a job that could run on each rail separately; none without one."""
-        from fabricbench.plan.estimates.rail_crossing import KINDS, crossing_of
-
         if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
             return None
         name = self.job["name"]

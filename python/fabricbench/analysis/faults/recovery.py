@@ -16,6 +16,7 @@ from typing import Any
 
 from fabricbench.analysis.faults.remaining_links import UplinksLeft, uplinks_left
 from fabricbench.analysis.record.run_spec import rounds_of
+from fabricbench.analysis.record.tables import table_of_sums
 from fabricbench.analysis.record.trial import Record
 
 THRESHOLD = 0.9
@@ -367,8 +368,6 @@ def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
 def _last_delivery(record: Record, job: str) -> int | None:
     """Return when the last chunk of a job was delivered [ps]; none if none was."""
     import pyarrow.compute as pc
-
-    from fabricbench.analysis.record.tables import table_of_sums
 
     last: list[int] = []
     for batch in record.tables.batches(table_of_sums(record.run_spec), ["job", "delivered_ps"]):

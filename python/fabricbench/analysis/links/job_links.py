@@ -12,10 +12,9 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fabricbench.analysis.record.tables import Tables
+from fabricbench.analysis.record.tables import Tables
 
 EgressPort = tuple[str, int]
 """A node and the number of its port."""

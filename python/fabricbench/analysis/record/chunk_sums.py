@@ -7,11 +7,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.record.tables import Tables
+
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from fabricbench.analysis.record.tables import Tables
 
 PREAMBLE_AND_GAP_BYTES = 20
 """Overhead of each frame on a link in addition to its bytes (IEEE 802.3)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.record.percentiles import nearest_rank, total
 from fabricbench.analysis.record.round_sizes import facts_by_size, size_parts
-from fabricbench.analysis.record.run_spec import job_kind, warm_up_rounds_of
+from fabricbench.analysis.record.run_spec import is_measured, job_kind, warm_up_rounds_of
 from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.summary import kpis
 from fabricbench.analysis.summary.bandwidth import (
@@ -55,7 +55,6 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     """
     from fabricbench.analysis.record.chunk_counts import gather_facts
     from fabricbench.analysis.record.chunk_facts import ChunkFacts, OperationFacts
-    from fabricbench.analysis.record.run_spec import is_measured
     from fabricbench.analysis.summary.fabric_facts import LINK_COLUMNS, PORT_COLUMNS, FabricFacts
     from fabricbench.analysis.summary.measured import measured_summary
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricbench.analysis.record.percentiles import total
+from fabricbench.analysis.record.tables import table_of_sums
 from fabricbench.analysis.record.trial import Record
 
 
@@ -70,7 +71,6 @@ def reorderings(record: Record) -> list[Reordering]:
 
 def _received(record: Record, jobs: Iterable[str]) -> dict[str, int]:
     from fabricbench.analysis.record import arrow_kernels
-    from fabricbench.analysis.record.tables import table_of_sums
 
     totals = dict.fromkeys(jobs, 0)
     if not totals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,8 @@ from fabricbench.cli.output import has_colour, note, warn, write
 from fabricbench.cli.progress import display
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import named_as_written
+from fabricbench.report.studies import expected as report
+from fabricbench.report.studies.expected import Expectation
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.expect_trials import packets_of, placed, run_draws
@@ -30,9 +32,6 @@ from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.report.studies.expected import Expectation
 
 SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
@@ -117,8 +116,6 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Exit status: 0; 2 for an error in the plan or the workspace, or jobs that `--as-one` cannot take
     together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command continues.
     """
-    from fabricbench.report.studies import expected as report
-
     option_overrides = {"--seeds": f"iterations={seeds}"}
     option_overrides |= {"--backend": f'backend="{backend}"'} if backend else {}
     limits = None if force else loading.machine_limits(time_limit)
@@ -172,7 +169,6 @@ def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _formatted(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
-    from fabricbench.report.studies import expected as report
 
     match output:
         case ExpectFormat.JSON:

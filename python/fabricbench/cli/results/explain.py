@@ -34,6 +34,14 @@ from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.report.documents.diagnosis import insight_of, record_of
+from fabricbench.report.studies.explanation import (
+    Explanation,
+    Tried,
+    best_first,
+    explanation_json,
+    explanation_text,
+)
 from fabricbench.results.job_reports import (
     JobReport,
     current_reports,
@@ -48,8 +56,6 @@ from fabricbench.store import Trial, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from fabricbench.report.studies.explanation import Explanation, Tried
 
 
 def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -119,9 +125,6 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """
-    from fabricbench.report.documents.diagnosis import insight_of
-    from fabricbench.report.studies.explanation import Explanation, explanation_json, explanation_text
-
     if output is Format.CSV:
         raise typer.BadParameter("found --format csv; allowed: table, json", param_hint="--format")
     if Path(trial).exists() and not Path(trial).is_dir():
@@ -232,8 +235,6 @@ def _with_attempts(
     store: Workspace, explanation: Explanation, time_limit: int | None
 ) -> tuple[Explanation, int | None]:
     """Return the explanation with trials of the most promising remedies, and the signal that stopped them."""
-    from fabricbench.report.studies.explanation import best_first
-
     limits = None if time_limit is None else loading.machine_limits(time_limit)
     attempts: list[Tried] = []
     stopped_by: int | None = None
@@ -251,8 +252,6 @@ def _with_attempts(
 
 def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
     """Yield each remedy to try with its changed plan; `None` if that plan cannot be run."""
-    from fabricbench.report.documents.diagnosis import record_of
-
     plan = record_of(explanation.trial).plan
     if plan is None:
         return

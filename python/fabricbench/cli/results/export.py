@@ -15,6 +15,7 @@ from fabricbench.cli.results.compare import by_variant
 from fabricbench.report.documents.port_map import TABLES, table_of_trial, write_table
 from fabricbench.report.output.atomic_files import atomic_file
 from fabricbench.report.output.number_selection import ChoiceError, choose
+from fabricbench.report.output.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.report.output.record_tables import export_comparison, export_table
 from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
@@ -125,14 +126,6 @@ def _timeline_writer(
 ) -> Callable[[IO[bytes]], None]:
     """Return the function that writes the trace of a trial, compressed if the file's name ends in .gz."""
     import gzip
-
-    from fabricbench.report.output.perfetto import (
-        CHUNKS_MAX,
-        Chosen,
-        TooManyChunksError,
-        has_chunks,
-        write_trace,
-    )
 
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):

@@ -11,9 +11,11 @@ import typer
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
 from fabricbench.cli.plan.port_map import write_ports
+from fabricbench.report.documents.diagnosis import insight_of
 from fabricbench.report.documents.port_map import ports_of
 from fabricbench.report.output import json_csv
 from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.diagnosis import insight_text
 from fabricbench.report.terminal.tenants import seeds_text
 from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.job_reports import (
@@ -58,8 +60,6 @@ def show_command(
     if points:
         _show_points(trial, workspace, output)
         return
-    from fabricbench.report.documents.diagnosis import insight_of
-    from fabricbench.report.terminal.diagnosis import insight_text
 
     store = Workspace.open(workspace)
     stored = store.find(trial)

@@ -15,6 +15,7 @@ from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
 from fabricbench.inputs import read_input_text
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.html.campaign_page import write_campaign_report
 from fabricbench.report.output.atomic_files import atomic_file, check_page_name, check_writable_target
 from fabricbench.report.studies.campaign import CampaignReport, campaign_json, write_table
 from fabricbench.report.terminal.campaign import campaign_text
@@ -80,8 +81,6 @@ def report_command(
 
     It has the effects of the factors on the metrics, with confidence over the seeds, and every setting.
     """
-    from fabricbench.report.html.campaign_page import write_campaign_report
-
     if out is not None:
         check_page_name(out)
         check_writable_target(out)

@@ -29,12 +29,13 @@ from fabricbench.cli.progress import LONG_MS, display
 from fabricbench.plan.errors import named_as_written
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.criteria import verdict_line
-from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.run import run_table, search_table
 from fabricbench.results.job_reports import JobReport, meets_criteria, reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.searched import Searched
 from fabricbench.store import Workspace
 from fabricbench.words import counted
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabricbench.cli.testbed.lab_run import LabPlan
-    from fabricbench.searched import Searched
 
 
 class EnginePath(StrEnum):
@@ -240,8 +240,6 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
     elif searches and output is Format.TABLE:
-        from fabricbench.report.terminal.run import search_table
-
         write(search_table(plan, searches, len(outcome.trials), colour=has_colour()))
     elif reports or output is not Format.TABLE:
         write(render(reports, output, searches))

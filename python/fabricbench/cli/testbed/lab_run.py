@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from fabricbench.cli.output import note
 from fabricbench.cli.testbed.lab import default_name, note_omissions
-from fabricbench.lab import build, endpoints
+from fabricbench.lab import build, endpoints, trial_groups
 from fabricbench.lab.blueprint import Blueprint
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.kernel.counters import counters
-from fabricbench.lab.trial_groups import Excluded, LabPart, lab_trials
+from fabricbench.lab.trial_groups import Excluded, LabPart, lab_trials, parts
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.expand import canonical_json
@@ -80,8 +80,6 @@ class LabPlan:
 
 def fitting_scale(loaded: LoadedPlan) -> int:
     """Return the scale at which this machine keeps up with a plan, if run specs can have it, else less."""
-    from fabricbench.lab import trial_groups
-
     scale = trial_groups.fitting_scale(trial_groups.lab_trials(loaded.trials).trials)
     while scale > trial_groups.SCALE_MIN and not all(
         _can_have(trial.run_spec, scale) for trial in loaded.trials
@@ -103,8 +101,6 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     Raises:
         LabError: No lab can run any of its trials, or the rights to build one are missing.
     """
-    from fabricbench.lab.trial_groups import lab_trials, parts
-
     build.check_rights()
     selection = lab_trials(loaded.trials)
     pinned = driver in {None, ROCE}

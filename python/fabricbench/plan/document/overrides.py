@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fabricbench.plan.document.document import Document, read_value
 from fabricbench.plan.document.nodes import DEPTH_MAX, character_text, first_no_text, kind_name, shorten
+from fabricbench.plan.document.short_names import named_mapping
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
 _OWN_KEYS_OF_SWEEP: Final = ("data_size", "message_size", "zip")
@@ -100,8 +101,6 @@ def _replaced(
         child, path = _replaced(node[index], parts[1:], written, (*parent_path, index))
         return [*node[:index], child, *node[index + 1 :]], path
     if isinstance(node, str) and parent_path:
-        from fabricbench.plan.document.short_names import named_mapping
-
         full_form = named_mapping(parent_path, node)
         node = node if full_form is None else full_form
     if node is not None and not isinstance(node, dict):

@@ -19,6 +19,7 @@ from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import parse_ratio
+from fabricbench.plan.fields.spec_fields import field_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.fields import SWEPT_FIELDS
 from fabricbench.units import UnitError, describe
@@ -88,8 +89,6 @@ def openings(document: Document, fields: list[str]) -> list[str]:
 
 def value_of(loaded: "LoadedPlan", field: FieldPath) -> Any:
     """Return the value of a field of a plan in base units, defaults included; none if unknown."""
-    from fabricbench.plan.fields.spec_fields import field_of
-
     for spec_field, value in _leaves(loaded.trials[-1].run_spec, ""):
         if field_of(spec_field, loaded.plan) == field:
             return value

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from fabricbench.metrics import METRICS, Metric, Scope
-from fabricbench.report.documents.columns import shares_fabric
-
-if TYPE_CHECKING:
-    from fabricbench.report.documents.columns import Shown
+from fabricbench.report.documents.columns import Shown, shares_fabric
 
 _Row = TypeVar("_Row", bound="Shown")
 OF_FABRIC: Final = tuple(metric for metric in METRICS if metric.scope is Scope.RUN)

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.comparison.ratios import PUBLISHED, Change
 from fabricbench.analysis.faults.recovery import recovery_object
@@ -18,6 +18,7 @@ from fabricbench.analysis.summary.reordering import reordering_object
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report.documents.columns import shares_fabric
 from fabricbench.report.documents.comparison import Comparison, JobPair
+from fabricbench.report.documents.diagnosis import Insight, distribution_object, finding_object
 from fabricbench.report.documents.fabric_metrics import OF_FABRIC
 from fabricbench.report.documents.measured import measured_object
 from fabricbench.report.documents.tcp import results_of
@@ -29,9 +30,6 @@ from fabricbench.results.solo_trials import Alone
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
 from fabricbench.words import plan_value
-
-if TYPE_CHECKING:
-    from fabricbench.report.documents.diagnosis import Insight
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")
 _ENGINE_SUMS = (
@@ -69,8 +67,6 @@ def shown_json(jobs: Sequence[JobReport], insight: Insight | None, tags: Sequenc
         insight: Insight from the counters of the fabric; `None` if the record has no data of it.
         tags: All tags of the trial, including that of its plan.
     """
-    from fabricbench.report.documents.diagnosis import distribution_object, finding_object
-
     content = _trials_content(jobs)
     content["trials"] = [shown | {"tags": list(tags)} for shown in content["trials"]]
     if insight is None:
