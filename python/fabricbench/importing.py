@@ -20,26 +20,38 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.inputs import read_input
 from fabricbench.measured import file_facts
-from fabricbench.measured.causes.evidence import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
-from fabricbench.measured.causes.evidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
-from fabricbench.measured.causes.evidence import Suspect as Suspect  # noqa: PLC0414
+from fabricbench.measured.causes.evidence import (
+    AS_EXPECTED as AS_EXPECTED,  # noqa: PLC0414 -- callers show it
+    CONFIDENCE as CONFIDENCE,  # noqa: PLC0414
+    Suspect as Suspect,  # noqa: PLC0414
+)
 from fabricbench.measured.causes.ranking import suspects as suspects  # noqa: PLC0414
-from fabricbench.measured.causes.switch_counters import has_port as has_port  # noqa: PLC0414
-from fabricbench.measured.causes.switch_counters import missing_loads as missing_loads  # noqa: PLC0414
+from fabricbench.measured.causes.switch_counters import (
+    has_port as has_port,  # noqa: PLC0414
+    missing_loads as missing_loads,  # noqa: PLC0414
+)
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
 from fabricbench.measured.file_facts import FileFacts as FileFacts  # noqa: PLC0414
-from fabricbench.measured.model import Reading, Row, Table
-from fabricbench.measured.model import UserFacts as UserFacts  # noqa: PLC0414
+from fabricbench.measured.model import (
+    Reading,
+    Row,
+    Table,
+    UserFacts as UserFacts,  # noqa: PLC0414
+)
 from fabricbench.measured.nccl_tests.output import COLLECTIVES
-from fabricbench.measured.rule_input import Hardware as Hardware  # noqa: PLC0414
-from fabricbench.measured.rule_input import Point as Point  # noqa: PLC0414
-from fabricbench.measured.rule_input import RuleInput as RuleInput  # noqa: PLC0414
+from fabricbench.measured.rule_input import (
+    Hardware as Hardware,  # noqa: PLC0414
+    Point as Point,  # noqa: PLC0414
+    RuleInput as RuleInput,  # noqa: PLC0414
+)
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
-from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
-from fabricbench.measured.switches.model import Reading as SwitchReading
-from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
-from fabricbench.measured.switches.model import compared
-from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414
+from fabricbench.measured.switches.model import (
+    Change as Change,  # noqa: PLC0414
+    Reading as SwitchReading,
+    SwitchCounters as SwitchCounters,  # noqa: PLC0414
+    compared,
+    totals as totals,  # noqa: PLC0414
+)
 from fabricbench.measured.switches.ports import PORT_PATTERNS as PORT_PATTERNS  # noqa: PLC0414
 from fabricbench.plan.engine import shares
 from fabricbench.plan.expand import PlannedTrial

@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fabricbench.analysis.twins import calibration_fits
 from fabricbench.analysis.twins.calibration_times import TimingError, ping_pong, stream

@@ -6,8 +6,7 @@ import dataclasses
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import run_spec

@@ -8,8 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from fabricbench.analysis.factorial.effects import Cell, Effects, effects_of
 from fabricbench.analysis.factorial.pareto_front import front

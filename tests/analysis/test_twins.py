@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.analysis.twins import Side, Twin, twin_of, with_trend

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fabricbench.plan.devices.sonic_config.tables import COLOURS
 from fabricbench.plan.load import load_plan, load_text

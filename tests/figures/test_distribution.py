@@ -1,6 +1,5 @@
 import polars as pl
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fabricbench.figures.cumulative_distribution import cdf_points
 

@@ -27,8 +27,7 @@ from fabricbench.hosts.channels import METADATA, bind, server_credentials
 from fabricbench.hosts.control.agent_client import RemoteAgent
 from fabricbench.hosts.control.hosts_file import Host, HostEntry
 from fabricbench.hosts.enrolment import join, serve_enrolment
-from fabricbench.hosts.proto import agent_pb2 as pb
-from fabricbench.hosts.proto import agent_pb2_grpc
+from fabricbench.hosts.proto import agent_pb2 as pb, agent_pb2_grpc
 from fabricbench.hosts.protocol import OPTIONS, PROTOCOL_KEY, RefusedError
 from fabricbench.hosts.tokens import Tokens
 

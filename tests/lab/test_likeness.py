@@ -7,8 +7,7 @@ import copy
 import pytest
 from tests.lab.conftest import plan_of_lab
 
-from fabricbench.cli.testbed.lab_run import fitting_scale as scale_of_plan
-from fabricbench.cli.testbed.lab_run import lab_plan
+from fabricbench.cli.testbed.lab_run import fitting_scale as scale_of_plan, lab_plan
 from fabricbench.lab import build
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.supported_spec import DEEP_BUFFER_BYTES, likeness, obstacle

@@ -4,8 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from tests.plan.examples import golden
 
 from fabricbench.plan.document.document import FILE_BYTES_MAX, Document, read_file, read_text

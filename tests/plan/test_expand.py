@@ -5,8 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.plan.examples import SMALL, plan_of, with_line
 
 from fabricbench.plan.expand import expand, run_seed

@@ -4,8 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tests.plan.examples import SMALL, golden, write_plan
 
 from fabricbench.plan.document.document import read_text

@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fabricbench import units
 from fabricbench.units import QUANTITY_MAX, Dimension, UnitError

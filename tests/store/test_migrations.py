@@ -14,8 +14,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.cli.main import run as command_line
-from fabricbench.store import StoreError, Workspace
-from fabricbench.store import workspace as workspace_module
+from fabricbench.store import StoreError, Workspace, workspace as workspace_module
 from fabricbench.store.catalog.migrate import REVISION, migrate
 from fabricbench.store.catalog.schema import MEMBERSHIP_COLUMNS, TRIAL_COLUMNS
 from fabricbench.store.queries.listing import Threshold, TrialQuery, page

@@ -29,8 +29,7 @@ from tests.support.samples import PLAN, fake_simulator, run_trial, trial_facts
 
 from fabricbench.cli.main import run
 from fabricbench.report.output import json_csv
-from fabricbench.report.terminal import run as run_text
-from fabricbench.report.terminal import trial as trial_text
+from fabricbench.report.terminal import run as run_text, trial as trial_text
 from fabricbench.results import job_reports
 from fabricbench.store import Workspace
 from fabricbench.store.archive import write_archive

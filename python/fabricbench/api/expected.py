@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.api.plans import Plan, load
-from fabricbench.api.workspaces import Workspace
-from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.importing import PROGRAMS
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.report.studies.expected import (

@@ -9,8 +9,7 @@ from fabricbench import importing
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
-from fabricbench.api.workspaces import Workspace
-from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 

@@ -16,8 +16,7 @@ from fabricbench.api.plans import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
-from fabricbench.api.workspaces import Workspace
-from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.backend import protocol
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.job_reports import meets_criteria, result_rows
@@ -25,8 +24,7 @@ from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.trials import Runner
-from fabricbench.store import Trial as StoredTrial
-from fabricbench.store import TrialFacts
+from fabricbench.store import Trial as StoredTrial, TrialFacts
 from fabricbench.words import data_size
 
 _PERIOD_S: Final = 0.25

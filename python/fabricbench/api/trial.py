@@ -16,8 +16,7 @@ from fabricbench.report.output.data_frames import summary_frame
 from fabricbench.report.output.notebook_cell import trials_cell
 from fabricbench.results.axes import axes_label
 from fabricbench.results.job_reports import ComparisonTrials, stored_reports
-from fabricbench.store import Trial as StoredTrial
-from fabricbench.store import Workspace as Store
+from fabricbench.store import Trial as StoredTrial, Workspace as Store
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench import __version__, _core
-from fabricbench.backend.fabric_counters import OBSERVED as OF_THE_LINKS
-from fabricbench.backend.fabric_counters import ReadLinks, fabric_rows
+from fabricbench.backend.fabric_counters import OBSERVED as OF_THE_LINKS, ReadLinks, fabric_rows
 from fabricbench.backend.host_counters import counter_rows
 from fabricbench.backend.job_outcomes import run_summary, wrong_bytes_text
 from fabricbench.backend.protocol import (

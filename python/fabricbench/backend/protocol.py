@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
+from fabricbench.backend.queue_pairs import Wiring
 from fabricbench.errors import UserError
 from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from fabricbench.backend.queue_pairs import Wiring
 
 
 class BackendError(UserError):

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fabricbench.backend.auto import AutoBackend
+from fabricbench.backend.flow import FlowBackend
+from fabricbench.backend.hosts import HostsBackend
 from fabricbench.backend.protocol import Backend, BackendError, Capturing
 from fabricbench.backend.sim import SimBackend
 from fabricbench.words import close_match_hint, install_hint
@@ -30,13 +33,11 @@ def _simulator(**settings: Any) -> Backend:
 
 
 def _flow() -> Backend:
-    from fabricbench.backend.flow import FlowBackend
 
     return FlowBackend()
 
 
 def _auto(**settings: Any) -> Backend:
-    from fabricbench.backend.auto import AutoBackend
 
     return AutoBackend({"sim": BACKENDS["sim"].make(**settings), "flow": BACKENDS["flow"].make()})
 
@@ -46,7 +47,6 @@ def _hosts(**settings: Any) -> Backend:
 
     if missing := [name for name in ("grpc", "cryptography") if find_spec(name) is None]:
         raise BackendError(f"no library {missing[0]}", hint=f"`{install_hint('hosts')}` brings it")
-    from fabricbench.backend.hosts import HostsBackend
 
     return HostsBackend(**settings)
 

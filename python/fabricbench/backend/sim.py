@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from fabricbench import _core
+from fabricbench.backend import capture
 from fabricbench.backend.protocol import Observation, Observer, RefusedError, RunResult, RunSummary
+from fabricbench.backend.queue_pairs import Wiring
 from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     from fabricbench._core import Progress as CoreProgress
-    from fabricbench.backend.queue_pairs import Wiring
 
 RESULTS: Final = "5"
 """Version of the results, increased whenever a RunSpec gives different tables, and only then.
@@ -94,12 +95,8 @@ class SimBackend:
 
     def wiring(self, planned: PlannedTrial) -> Wiring:
         """Return the queue pairs and hosts of a trial; see `Capturing.wiring`."""
-        from fabricbench.backend import capture
-
         return capture.wiring(planned)
 
     def frames(self, planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
         """Return the first frames of some queue pairs; see `Capturing.frames`."""
-        from fabricbench.backend import capture
-
         return capture.frames(planned, qps, count)

@@ -18,8 +18,7 @@ from fabricbench.store import Trial, TrialFacts
 from fabricbench.words import counted, data_size
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from rich.progress import Progress as Bar, TaskID
 
 
 _PS_PER_MS = 1e9

@@ -112,8 +112,7 @@ def _authority_at(address: Address, token: Token) -> bytes:
 def _request_certificate(address: Address, authority: bytes, token: str, request: bytes) -> pb.JoinReply:
     import grpc
 
-    from fabricbench.hosts.proto import agent_pb2 as pb
-    from fabricbench.hosts.proto import agent_pb2_grpc
+    from fabricbench.hosts.proto import agent_pb2 as pb, agent_pb2_grpc
 
     options = (*OPTIONS, ("grpc.ssl_target_name_override", AUTHORITY))
     credentials = grpc.ssl_channel_credentials(authority)

@@ -13,13 +13,15 @@ from fabricbench.plan.jobs import STORAGE
 
 if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.
-    from fabricbench._core import BusiestLink as BusiestLink  # noqa: PLC0414
-    from fabricbench._core import Description as Description  # noqa: PLC0414
-    from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
-    from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
-    from fabricbench._core import PathChoice as PathChoice  # noqa: PLC0414
-    from fabricbench._core import PortDescription as PortDescription  # noqa: PLC0414
-    from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
+    from fabricbench._core import (
+        BusiestLink as BusiestLink,
+        Description as Description,
+        Estimate as Estimate,
+        LinkDescription as LinkDescription,
+        PathChoice as PathChoice,
+        PortDescription as PortDescription,
+        QueuePairDescription as QueuePairDescription,
+    )
 
 
 SIMULATOR: Final = "sim"

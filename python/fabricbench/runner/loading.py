@@ -14,6 +14,7 @@ from typing import Any
 from fabricbench.backend.machine import available_memory_bytes
 from fabricbench.backend.protocol import Announcing, Backend, BackendError
 from fabricbench.backend.registry import BACKENDS, get_backend
+from fabricbench.plan import load as plan_load
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.engine import AUTO, SIMULATOR
@@ -65,9 +66,7 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     Raises:
         PlanError: It cannot run as written.
     """
-    from fabricbench.plan import load
-
-    return _with_backend(load.load_fields(fields))
+    return _with_backend(plan_load.load_fields(fields))
 
 
 def load_text(
@@ -82,9 +81,7 @@ def load_text(
     Raises:
         PlanError: It cannot run as written, or would exceed the limits.
     """
-    from fabricbench.plan import load
-
-    return _with_backend(load.load_text(text, source, overrides, limits, chosen))
+    return _with_backend(plan_load.load_text(text, source, overrides, limits, chosen))
 
 
 def reload(
@@ -98,9 +95,7 @@ def reload(
     Raises:
         PlanError: It cannot run, or would exceed the limits.
     """
-    from fabricbench.plan import load
-
-    return _with_backend(load.reload(loaded, overrides, limits, chosen))
+    return _with_backend(plan_load.reload(loaded, overrides, limits, chosen))
 
 
 def _with_backend(loaded: LoadedPlan) -> LoadedPlan:

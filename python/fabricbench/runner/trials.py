@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.backend.protocol import Backend, Progress, RunResult
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.runner.concurrency import Pace, SharedResources, pace_of
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.listener import Listener, Quiet
 from fabricbench.runner.messages import Results
+from fabricbench.runner.search import Judge, PlanSearch, SearchResult
 from fabricbench.runner.trial_facts import facts_of, machine_facts
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.record.writer import TrialWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from fabricbench.runner.concurrency import Pace, SharedResources
-    from fabricbench.runner.search import Judge, SearchResult
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,6 @@ class Runner:
 
     def _search(self, loaded: LoadedPlan) -> Outcome:
         """Run the search of a plan; each round runs like the trials of a plan."""
-        from fabricbench.runner.search import PlanSearch
-
         if self.judge is None:
             raise AssertionError("a plan with a search has nobody who judges its trials")
         search = PlanSearch(loaded, self.backend, self.judge)
@@ -146,7 +143,6 @@ class Runner:
     def _pace(self, loaded: LoadedPlan) -> Pace | None:
         if self.jobs == 1 or len(loaded.trials) == 1:
             return None
-        from fabricbench.runner.concurrency import pace_of
 
         options = {"threads": self.threads, "jobs": self.jobs}
         return pace_of(loaded, self.backend, **options, allowed=self.allowed)

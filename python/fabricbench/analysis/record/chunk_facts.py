@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from fabricbench.analysis.record import arrow_kernels
 from fabricbench.analysis.record.percentiles import measured_total, sum_of, total
-from fabricbench.analysis.record.wire_rates import COLUMNS as WIRE_COLUMNS
-from fabricbench.analysis.record.wire_rates import WireFacts
+from fabricbench.analysis.record.wire_rates import COLUMNS as WIRE_COLUMNS, WireFacts
 
 
 @dataclass

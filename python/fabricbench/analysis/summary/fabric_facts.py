@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.links.uplinks import COLUMNS as UPLINK_COLUMNS
-from fabricbench.analysis.links.uplinks import egress_distributions
+from fabricbench.analysis.links.uplinks import COLUMNS as UPLINK_COLUMNS, egress_distributions
 from fabricbench.analysis.record import arrow_kernels
 from fabricbench.analysis.record.percentiles import measured_total, sum_of
 

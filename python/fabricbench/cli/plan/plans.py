@@ -16,6 +16,8 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import Format, warn, write
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.loaded_plan import PlanSummary
+from fabricbench.plan.schema import plan_schema
+from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 
@@ -43,8 +45,6 @@ def plan_check_command(
 
 def plan_schema_command() -> None:
     """Write the JSON Schema of a plan, for editors."""
-    from fabricbench.plan.schema import plan_schema
-
     write(json.dumps(plan_schema(), indent=2))
 
 
@@ -58,8 +58,6 @@ def _list(plans: list[dict[str, Any]], output: Format) -> str:
     if output is Format.JSON:
         return json.dumps({"plans": plans}, indent=2)
     if output is Format.CSV:
-        from fabricbench.report.output.json_csv import rows_csv
-
         rows = [{**plan, "variants": " ".join(plan["variants"])} for plan in plans]
         return rows_csv(list(plans[0]) if plans else [], rows)
     width = max((len(plan["name"]) for plan in plans), default=0)

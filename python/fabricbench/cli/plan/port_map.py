@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument, VariantsOption
 from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.cli.results.report import chosen_trial
+from fabricbench.report.documents.port_map import (
+    PortMap,
+    planned_ports,
+    port_map_object,
+    port_map_text,
+    table_of,
+)
+from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.runner import loading
-
-if TYPE_CHECKING:
-    from fabricbench.report.documents.port_map import PortMap
 
 
 def plan_ports_command(
@@ -32,9 +38,6 @@ def plan_ports_command(
     A row for each rank and port: chassis and port, switch port, IP address with prefix and gateway, MAC
     address, VLAN, source ports, destination queue pairs, DSCP.
     """
-    from fabricbench.cli.results.report import chosen_trial
-    from fabricbench.report.documents.port_map import planned_ports
-
     loaded = loading.load(plan, overrides or (), None, variants or ())
     loading.check_no_search(loaded, "plan ports")
     rows = planned_ports(chosen_trial(loaded.trials, trial_index, None).run_spec)
@@ -45,9 +48,6 @@ def plan_ports_command(
 
 def write_ports(rows: PortMap, output: Format) -> None:
     """Write a port map to standard output."""
-    from fabricbench.report.documents.port_map import port_map_object, port_map_text, table_of
-    from fabricbench.report.output.json_csv import rows_csv
-
     if output is Format.JSON:
         write(json.dumps({"ports": port_map_object(rows)}, indent=2))
     elif output is Format.CSV:

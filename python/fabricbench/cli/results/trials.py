@@ -16,8 +16,13 @@ from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.queries.listing import comparable_trials, filter_values, ordered
 from fabricbench.store.queries.tags import tags_of
-from fabricbench.store.queries.views import delete_view, merged_parameters, query_of, saved_views
-from fabricbench.store.queries.views import save_view as keep
+from fabricbench.store.queries.views import (
+    delete_view,
+    merged_parameters,
+    query_of,
+    save_view as keep,
+    saved_views,
+)
 from fabricbench.words import close_match_hint
 
 

@@ -16,8 +16,7 @@ from fabricbench.hosts.agent.host_facts import host_facts
 from fabricbench.hosts.agent.session import Order, Session
 from fabricbench.hosts.certificates import CONTROLLER
 from fabricbench.hosts.channels import abort
-from fabricbench.hosts.proto import agent_pb2 as pb
-from fabricbench.hosts.proto import agent_pb2_grpc
+from fabricbench.hosts.proto import agent_pb2 as pb, agent_pb2_grpc
 from fabricbench.hosts.protocol import PIECE_BYTES, PROTOCOL, PROTOCOL_KEY, RefusedError
 from fabricbench.words import one_line
 

@@ -15,8 +15,7 @@ from fabricbench.hosts import channels
 from fabricbench.hosts.certificates import Identity, agent_name
 from fabricbench.hosts.control.clocks import ClockOffset, Trip, offset_of
 from fabricbench.hosts.control.hosts_file import Host
-from fabricbench.hosts.proto import agent_pb2 as pb
-from fabricbench.hosts.proto import agent_pb2_grpc
+from fabricbench.hosts.proto import agent_pb2 as pb, agent_pb2_grpc
 from fabricbench.hosts.protocol import HEARTBEAT_S, RefusedError
 
 _DEADLINES_S: Final[Mapping[str, float]] = {

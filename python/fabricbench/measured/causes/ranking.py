@@ -22,8 +22,12 @@ from fabricbench.measured.causes import (
     shared_adapters,
 )
 from fabricbench.measured.causes.evidence import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
-from fabricbench.measured.causes.host_counters import lost_packets, not_ready, slow_receiver
-from fabricbench.measured.causes.host_counters import reordered as reordered_by_counters
+from fabricbench.measured.causes.host_counters import (
+    lost_packets,
+    not_ready,
+    reordered as reordered_by_counters,
+    slow_receiver,
+)
 from fabricbench.measured.causes.ras_reports import (
     communicator_errors,
     lost_processes,

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
-from fabricbench.plan._run_spec import LoadBalancing as LoadBalancingSpec
-from fabricbench.plan._run_spec import PinSpec
+from fabricbench.plan._run_spec import LoadBalancing as LoadBalancingSpec, PinSpec
 from fabricbench.plan.fabric.traffic_filters import FLOW_PATTERN, FlowFilter, parse_flow
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Duration

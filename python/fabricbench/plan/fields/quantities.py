@@ -10,8 +10,10 @@ from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.fields.base import shown
 from fabricbench.plan.fields.hosts import HOSTS_MAX
-from fabricbench.units import Dimension
-from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it
+from fabricbench.units import (
+    Dimension,
+    UnitError as UnitError,  # noqa: PLC0414 -- importing catches it
+)
 
 MESSAGE_BYTES_MAX: Final = LIMITS["TransportSpec.message_bytes"][1]
 """Largest RDMA message [bytes] (IBTA 1.7, 9.7.1.1)."""

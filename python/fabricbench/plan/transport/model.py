@@ -5,8 +5,13 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, model_validator
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import LIMITS, DscpSpec, PrioritySpec, TransportSpec
-from fabricbench.plan._run_spec import RateControl as RateControlSpec
+from fabricbench.plan._run_spec import (
+    LIMITS,
+    DscpSpec,
+    PrioritySpec,
+    RateControl as RateControlSpec,
+    TransportSpec,
+)
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fabricbench.analysis.record.series_facts import COLUMNS as SAMPLE_COLUMNS
-from fabricbench.analysis.record.series_facts import SampleFacts
+from fabricbench.analysis.record.series_facts import COLUMNS as SAMPLE_COLUMNS, SampleFacts
 from fabricbench.analysis.summary.convergence import Convergence, convergence
 from fabricbench.analysis.summary.observation_points import PointRow, observation_points
 from fabricbench.metrics import ALONE_RATIOS, View, in_views

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.registry import figures_of
 from fabricbench.figures.trial_data import Subject
-from fabricbench.report.html.page_parts import NotePart, PlotPart
-from fabricbench.report.html.page_parts import Section as PageSection
+from fabricbench.report.html.page_parts import NotePart, PlotPart, Section as PageSection
 
 
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:

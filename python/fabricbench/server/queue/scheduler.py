@@ -18,8 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event as Signal
-from threading import Lock, Thread
+from threading import Event as Signal, Lock, Thread
 from typing import Final
 
 from fabricbench.server.queue.events import Events

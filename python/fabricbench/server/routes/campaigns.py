@@ -17,8 +17,7 @@ from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BY_NAME, Metric
 from fabricbench.report.studies.campaign import response_object, setting_rows
 from fabricbench.results.studies.campaign_table import campaign_table
-from fabricbench.results.studies.factor_effects import CampaignTable, front_of
-from fabricbench.results.studies.factor_effects import Response as Effects
+from fabricbench.results.studies.factor_effects import CampaignTable, Response as Effects, front_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Response
-from fastapi import Path as PathParameter
+from fastapi import APIRouter, Path as PathParameter, Query, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
