@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabricbench import _core
-from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
+from fabricbench._core import SpecError as SpecError
 from fabricbench.plan.jobs import STORAGE
 
 if TYPE_CHECKING:
