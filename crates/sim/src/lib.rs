@@ -1,21 +1,25 @@
-//! The packet-level fabric simulator.
+//! Packet-level simulator of network fabrics: checks and runs a [`spec::RunSpec`] (the parameters of one
+//! trial), and emits table rows, time series and a summary.
 //!
 //! Modules in the order in which a run passes them:
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
-//! 2. [`engine`], a separate crate without knowledge of networks: time windows, inboxes, activity, threads;
+//! 2. [`engine`], a separate crate without knowledge of networks: time windows, inboxes, threads;
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`:
 //!    a sending port and the state of its link over time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
 //! 5. `record`: reports and counters of nodes; `report`: rows, counters, time series and the summary derived
 //!    from them, chunk by chunk and port by port;
 //! 6. `fast_forward`: skips periods that repeat;
-//! 7. `run`, `estimate`, `patience`, `progress`: the interface to the caller.
+//! 7. `run`, `estimate` (size, memory and time in advance), `patience` (time without progress after which a
+//!    run is ended), `progress` (its reports): the interface to the caller.
 //!
-//! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN;
-//! seven methods of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN
-//! and eight priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any
-//! number of threads and on either path.
+//! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or with
+//! congestion control (DCQCN, TIMELY, Swift); TCP; storage over RDMA; InfiniBand links with credits; load
+//! balancing by ECMP, weights, flowlets, fixed paths, destination, load or packet spraying; store-and-forward
+//! and cut-through switches with a shared buffer, PFC, ECN and eight priorities; cell fabrics with virtual
+//! output queues. Leaves out: host memory and PCIe. A result is the same on every machine, for any number of
+//! threads and on either path.
 
 mod estimate;
 mod fast_forward;

@@ -1,4 +1,5 @@
-//! The packet in transit: a descriptor of 32 bytes, copied by value from inbox to inbox.
+//! The packet in transit, with its kinds, priorities and colours (drop precedence): a descriptor of 32 bytes,
+//! copied by value from inbox to inbox (the queue of messages in flight on a link).
 //!
 //! It contains the fields that switches and ports need. Fields of the flow (addresses, UDP ports, message
 //! sizes) are stored with the queue pair and added when a frame is captured.

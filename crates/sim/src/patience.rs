@@ -1,5 +1,5 @@
-//! Patience: simulated time without arrivals after which a run is ended as stalled, from timeouts, service times and
-//! queueing of the spec.
+//! Computes the patience of a run: simulated time without delivery of payload after which it is ended as
+//! stalled, from timeouts, service times and queueing of the spec.
 
 use crate::estimate;
 use crate::setup::Fabric;

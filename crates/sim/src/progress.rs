@@ -1,4 +1,5 @@
-//! Progress reports of a run: payload delivered, simulated time, samples of the live view.
+//! Types of the progress reports of a run: payload delivered, simulated time, open chunks (parts of
+//! transfers), and samples of the ports for a live view.
 
 use units::{Instant, Span};
 

@@ -1,18 +1,19 @@
-//! Whole runs, timed: packet-hops per second, nanoseconds per hop, peak memory, instructions per hop.
+//! Benchmark of whole simulations: runs each workload in a process of its own, so that its memory is measured
+//! alone, and prints packet-hops per second, nanoseconds per hop, peak memory and, if requested, instructions
+//! per hop.
 //!
-//! `cargo bench -p fabricbench-sim` runs all that have a target; `cargo bench -p fabricbench-sim -- B1 B5`
-//! some, `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts, and `-- L1 L2` a ring and a tree of 1,024
-//! ranks. Each run is a process of its own, so
-//! that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a link.
-//! Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
-//! thread, of wall time on several.
+//! `cargo bench -p fabricbench-sim` runs all workloads that have a target speed; `cargo bench -p
+//! fabricbench-sim -- B1 B5` runs some, `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts, and `--
+//! L1 L2` a ring and a tree of 1,024 ranks. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses
+//! a link. Times include set-up and the making of table rows. Speeds are packet-hops per second of processor
+//! time on one thread, of wall time on several.
 //!
 //! | option | does |
 //! |---|---|
 //! | `--threads N` | runs on N threads; without it one, and two for workloads that are meant for them |
 //! | `--runs N` | takes the fastest of N runs, 3 without it |
 //! | `--times N` | moves N times the data |
-//! | `--exact` | takes the exact path in every window |
+//! | `--exact` | processes all events of switches in order of time, without the fast path |
 //! | `--fast-forward` | skips repetitions, as runs of users do; without it every packet is simulated |
 //! | `--instructions` | counts instructions with valgrind, some fifty times slower |
 //! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
@@ -28,7 +29,7 @@ use measure::Figures;
 use std::process::{Command, Stdio};
 use workloads::{WORKLOADS, Workload};
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Choices {
     threads: Option<usize>,
     runs: usize,
@@ -38,7 +39,7 @@ struct Choices {
     fast_forward: bool,
     instructions: bool,
     lines: bool,
-    /// The workload to carry out in this very process.
+    /// The workload to run in this process.
     only: Option<String>,
     names: Vec<String>,
 }
@@ -118,7 +119,7 @@ fn main() {
     }
 }
 
-/// Carries `workload` out in a process of its own.
+/// Runs `workload` in a process of its own.
 fn run_apart(workload: &Workload, threads: usize, choices: &Choices) -> Figures {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = if choices.instructions {

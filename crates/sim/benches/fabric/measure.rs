@@ -1,4 +1,5 @@
-//! One run, timed; and its figures as text, by which a process of its own hands them over.
+//! Runs one workload of the benchmark and measures frames, wall and processor time and peak memory; converts
+//! these figures to a line of text and back, by which the process of the run passes them to the benchmark.
 
 use crate::common::Counter;
 use crate::workloads::Workload;
@@ -20,12 +21,12 @@ pub(crate) struct Figures {
     pub(crate) rows: f64,
     /// Simulated time that fast-forward skipped [%].
     pub(crate) skipped_percent: f64,
-    /// Instructions of the whole process; 0 if nobody counted.
+    /// Instructions of the whole process; 0 if they were not counted.
     pub(crate) instructions: f64,
 }
 
 impl Figures {
-    /// Carries `workload` out. Rows are counted and dropped, as a writer that streams them to disk would.
+    /// Runs `workload`. Rows are counted and dropped, as a writer that streams them to disk would.
     pub(crate) fn measure(workload: &Workload, options: Options, times: u64) -> Self {
         let mut spec = workload.spec();
         spec.observe.series_ports = 256;
@@ -100,7 +101,7 @@ fn cpu_s() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// Most memory this process has held [MiB].
+/// Peak memory of this process [MiB].
 fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,5 @@
-//! Workloads of the benchmark, each with the packet-hops per second to reach.
+//! Workloads of the benchmark: fabric, jobs and settings of each, and the packet-hops (frames crossing a
+//! link) per second that it should reach.
 
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
 use spec::{FatTree, LeafSpine, LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};

@@ -1,4 +1,5 @@
-//! Memory and time of a run, computed from its numbers of chunks, queue pairs, ports and packet-hops.
+//! Estimates memory and time of a run from its numbers of chunks (parts of transfers, each sent on one queue
+//! pair), queue pairs, ports and packet-hops (frames crossing a link).
 //!
 //! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The constants were
 //! fitted to its twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on three

@@ -1,7 +1,8 @@
-//! Estimate of the size and cost of a run before it starts, without making its chunks.
+//! Estimates the size of a run, its memory and its time before it starts, without creating its chunks (parts
+//! of transfers between ranks, each sent on one queue pair).
 //!
-//! 1. `volume`: transfers, queue pairs, payload and packet-hops, from the closed forms of each pattern and
-//!    the mean length of some paths;
+//! 1. `volume`: chunks, queue pairs, payload and packet-hops (frames crossing a link), from closed forms of
+//!    the communication patterns and the mean length of sampled paths;
 //! 2. `cost`: memory and time, from measured values per unit of each;
 //! 3. [`helpful_threads`]: number of threads that shorten the run.
 //!
@@ -11,7 +12,7 @@
 //! itself, time is an upper bound.
 //!
 //! Basis of the number of threads: benches on two cores (docs/performance.md). On 1,024 hosts and more two
-//! threads take 1.7 to 2 times less; worlds of a few switches have too little work between two barriers.
+//! threads are 1.7 to 2 times faster; fabrics of a few switches have too little work between two barriers.
 //! Fast-forward needs a single thread and skips nearly all of a long undisturbed transfer, which is more than
 //! any number of threads gains.
 

@@ -1,5 +1,6 @@
-//! Size of the traffic of a spec: chunks, queue pairs, payload and packet-hops of each job and of all, from closed
-//! forms of the patterns and the mean length of sampled paths.
+//! Computes the size of a run's traffic without creating it: chunks (parts of transfers, each sent on one
+//! queue pair), queue pairs, payload and packet-hops (frames crossing a link) of each job and in total, from
+//! closed forms of the communication patterns and the mean length of sampled paths.
 
 use crate::setup::{Fabric, may_be_lazy};
 use jobs::{arrivals, refusal, shape};

@@ -1,16 +1,18 @@
-//! Fast-forward: skips periods in which a bulk transfer without changing competition repeats itself.
+//! Fast-forward: detects that the state of a run repeats with a period, as in long transfers whose
+//! competitors for the links do not change, and skips whole periods instead of simulating them.
 //!
-//! One queue pair is watched for the time between two of its messages, the period. If the whole state is the
-//! same after that time, or a few times that, except for the increments of a period, it is advanced by as many
-//! periods as fit before another event is due: a timer, the end of a chunk. If series are sampled meanwhile,
-//! one more period is simulated to obtain the samples of it. The result is the same to the bit; see [`Cycle`]
-//! and [`units::State`].
+//! The period is the time between two messages of one watched queue pair. If the whole state is the same
+//! after one or a few periods, except for times and counters, which grow by an increment per period, it is
+//! advanced by as many periods as fit before another event is due: a timer, the end of a chunk. If time
+//! series are sampled meanwhile, one more period is simulated to obtain its samples. The result is the same
+//! to the bit; see [`Cycle`] and [`units::State`].
 //!
 //! Nothing repeats while queues grow, or packets are marked at random or paused irregularly. Then attempts
-//! become rare, end at the first difference, and are made when the simulated part of the run has
-//! [paid for](Budget) them: they compare a part of the state, and all of it once that part has repeated.
+//! become rare, end at the first difference, and are made when the simulated part of the run has [paid
+//! for](Budget) them: they compare a part of the state, and all of it once that part has repeated.
 //! Fast-forward is off on InfiniBand, where credits would have to be compared at both ends, and with load
-//! balancing per packet, whose choices depend on the starts of windows: reading the state cuts one in two.
+//! balancing per packet, whose choices depend on the starts of time windows (steps of the simulation):
+//! reading the state splits one in two.
 
 mod rehearsal;
 mod state;

@@ -1,7 +1,8 @@
-//! Rehearsal: simulation of one period with extra samples, from which the samples of skipped periods are made.
+//! Rehearsal: simulates one period of a repeating state with additional samples of the time series, from
+//! which the samples of the periods that fast-forward skips are computed.
 //!
-//! Series are sampled more often than the state repeats. So before many periods are skipped one is rehearsed:
-//! a sample is taken at each phase of it that coincides with a sample of the skipped time. See
+//! A series may be sampled at several phases of the period, so before many periods are skipped, one is
+//! simulated in which a sample is taken at each phase that coincides with a sample of the skipped time. See
 //! [`crate::report::Sample`].
 
 use super::state::Budget;

@@ -1,5 +1,5 @@
-//! Visits the whole state of a run on one thread with a [`Cycle`], and limits the cost of these visits by a
-//! budget.
+//! Visits the whole state of a run on one thread, to record, compare or advance it for fast-forward
+//! ([`Cycle`]), and limits the cost of these visits by a budget.
 
 use crate::record::Totals;
 use crate::report::WorldPartition;

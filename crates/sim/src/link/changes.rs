@@ -1,4 +1,5 @@
-//! State of one direction of a link over a run: failures and repairs, rate changes, corruption of frames.
+//! Scheduled state of one direction of a link: applies failures and repairs, rate changes and corruption of
+//! frames over a run; determines and counts the frames that are lost.
 //!
 //! All changes are known from the spec, so the sender of a frame can determine whether it arrives: it is lost
 //! if the link is down at any time between its first bit in and its last bit out. A frame retains the rate at

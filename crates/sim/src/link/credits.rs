@@ -1,4 +1,5 @@
-//! Credit-based flow control of an InfiniBand link, at one of its ends. IBTA vol. 1, 7.9.
+//! Credit-based flow control at one end of an InfiniBand link (IBTA vol. 1, 7.9): spends and grants credits,
+//! and builds and processes flow control packets.
 //!
 //! Models, for each virtual lane, a sender that spends credits in blocks of 64 bytes and sends nothing
 //! without them, and a receiver with a separate buffer, which a packet leaves when its last bit has left the

@@ -1,4 +1,4 @@
-//! Response times of PFC: a queue of actions that take effect after a fixed delay, in order.
+//! Queue of actions that take effect after a fixed delay, in order; models the response times of PFC.
 //!
 //! A switch or NIC sends a pause frame some time after a threshold was crossed, and applies a received one
 //! some time after it would have received a data frame.

@@ -1,4 +1,6 @@
-//! The sending side of a port: serialisation onto its link, and the counters of that direction.
+//! Transmitter: the sending side of a port, which serialises frames onto its link, applies failures and
+//! corruption, and counts frames and bytes. The parameters of equal links are shared by the ports of a
+//! switch.
 
 use crate::link::Dropped;
 use crate::link::changes::{LinkChanges, Transmitted};

@@ -1,11 +1,11 @@
-//! Frame corruption on one direction of a link: each bit, or each frame, is hit independently with a fixed
-//! probability.
+//! Determines which frames of one direction of a link are corrupted: each bit, or each frame, is hit
+//! independently with a fixed probability.
 //!
 //! The number of bits (or frames) before the next hit is drawn in advance: it is geometric, the integer part
 //! of an exponential variate over -ln(1 - p). So no draw is needed for an intact frame. A frame with a wrong
 //! bit fails its check sequence and is dropped at its arrival, independent of its kind: payload,
 //! acknowledgement or pause. Leaves out bursts of errors, forward error correction, whose frames fail in
-//! groups, errors outside of the frame (preamble), and that a cut-through switch has forwarded the head of a
+//! groups, errors outside the frame (preamble), and that a cut-through switch has forwarded the head of a
 //! corrupted frame before it can detect the error.
 
 use paths::Corruption;

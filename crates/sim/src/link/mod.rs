@@ -1,4 +1,5 @@
-//! One direction of a cable: the sending port, its flow control, and losses on the link.
+//! One direction of a link: transmitter (`egress`), flow control (`pause`, `credits`, `delayed`), failures
+//! and rate changes (`changes`), corruption (`errors`); count of frames dropped for one cause.
 
 pub(crate) mod changes;
 pub(crate) mod credits;

@@ -1,5 +1,5 @@
-//! Priorities of a port that may not send: paused by priority flow control, at the receiving side of pause
-//! frames, or without credit on an InfiniBand link ([`crate::link::credits`]).
+//! Pause state of a port: priorities that may not send, because of received PFC pause frames or for lack of
+//! credit on an InfiniBand link ([`crate::link::credits`]); counts pauses and the time paused.
 //!
 //! A pause frame takes effect after the link's propagation and the fixed latency of the receiving node, which
 //! represents its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame

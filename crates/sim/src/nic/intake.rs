@@ -1,9 +1,10 @@
-//! Receive buffer of a NIC whose host drains data more slowly than the link delivers it.
+//! Receive buffer of a NIC whose host drains data more slowly than the link delivers it: drains frames to the
+//! host, drops those that do not fit, and requests pauses.
 //!
 //! Models one FIFO of payload, drained at a rate that may change at given times. Above one threshold it
-//! requests a pause from the switch, and ends it at half of that threshold; senders of frames that arrive
-//! above another threshold are notified. Control packets bypass it. Leaves out PCIe, memory and buffers per
-//! queue pair.
+//! requests a pause from the switch, and ends the pause at half of that threshold; frames that arrive above
+//! another threshold are answered by congestion notifications. Control packets bypass it. Leaves out PCIe,
+//! memory and buffers per queue pair.
 
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;

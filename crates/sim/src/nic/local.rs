@@ -1,4 +1,5 @@
-//! Messages between ranks on one host: copied in shared memory, without the NIC.
+//! Messages between ranks on one host: copies them in shared memory, without the NIC, and reports their
+//! arrival.
 //!
 //! Each rank copies one message after the other at the given rate. A message arrives a fixed latency later,
 //! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of

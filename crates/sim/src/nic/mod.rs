@@ -1,8 +1,10 @@
-//! A host: its NIC with one or more ports, and the transfers in which it takes part.
+//! A host: NIC with one or more ports, queue pairs, TCP connections, storage, and the transfers in which its
+//! ranks take part; processes arrivals, timers and transmissions of a time window (step of the simulation) in
+//! order of time.
 //!
-//! Models round-robin service of the queue pairs by packet with control packets first, pauses per priority, a
-//! fixed latency on each side (here part of the links' latency) and, if the host is slower than the link, a
-//! receive buffer. Leaves out PCIe, memory and doorbells.
+//! Models round-robin service of the queue pairs, packet by packet and after control packets, pauses per
+//! priority, a fixed latency on each side (here part of the links' latency) and, if the host is slower than
+//! the link, a receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod intake;
 mod ledger;

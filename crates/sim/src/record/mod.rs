@@ -1,5 +1,5 @@
-//! Records of hosts during a run: reports of both ends of each chunk (joined by `report::assemble`), starts and
-//! ends of rounds, failures, captured frames.
+//! Records that hosts emit during a run: reports of both ends of each chunk (part of a transfer), which
+//! `report::assemble` joins; starts and ends of rounds, failures, captured frames.
 //!
 //! `plain` is the compact form of reports; `totals` the counters of all nodes of a partition.
 

@@ -1,5 +1,6 @@
-//! Plain reports: compact reports of chunks without counts other than marks and congestion notifications, in half
-//! a cache line. Most chunks are of this kind, and a million reports are written, stored and read again.
+//! Plain reports: reports in 32 bytes of chunks (parts of transfers) without counts other than marks and
+//! congestion notifications; conversion from and to full reports. Most chunks are of this kind, and a million
+//! reports are written, stored and read again.
 
 use super::{Key, ReceiveReport, SendReport};
 use record::ChunkStatus;

@@ -1,4 +1,5 @@
-//! Counters of all nodes of a partition, updated during a run: packet-hops, payload delivered, retry deadlines.
+//! Counters of all nodes of a partition (the nodes that one thread simulates), updated during a run:
+//! packet-hops (frames crossing a link), payload delivered, latest deadline of a last retry.
 
 use super::Record;
 use std::iter::Sum;

@@ -1,4 +1,6 @@
-//! TCP connections at the end of a run: table rows, payload offered, connections still open, patience.
+//! Results of TCP connections at the end of a run: rows of table `connections` and summaries. From the spec:
+//! payload offered, number of connections that end by themselves, and the longest time that TCP may wait
+//! without an acknowledgement.
 
 use super::World;
 use crate::nic::{TcpSink, TcpSource};

@@ -1,5 +1,5 @@
-//! Deadlock detection: cycles of paused queues, or of queues without credit on InfiniBand, in the state of a
-//! run without progress.
+//! Detects deadlocks in the state of a run without progress: cycles of egress queues that wait for each
+//! other, paused by PFC or without credit on InfiniBand.
 //!
 //! A queue without credit waits like a paused one, for the frames in the buffer of the other end. A paused
 //! queue waits until the neighbour that paused it has room for the frames received on that link. These frames

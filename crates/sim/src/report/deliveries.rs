@@ -1,5 +1,5 @@
-//! Delivery reports of chunks that are not yet acknowledged, in a hash table of cache lines; number of ended rounds
-//! of each chunk.
+//! Reports of chunks (parts of transfers) that were delivered and not yet acknowledged, in a hash table whose
+//! buckets are cache lines; number of rounds (repetitions of the job) in which each chunk has ended.
 
 use crate::record::{Key, PlainReceive, ReceiveReport};
 use engine::prefetch::prefetch;

@@ -1,4 +1,5 @@
-//! Description of a spec without running it: nodes, links, queue pairs and TCP connections.
+//! Describes the network and traffic of a spec without running it: nodes, links, queue pairs and TCP
+//! connections.
 
 use super::capture::lid;
 use crate::setup::{Direction, Fabric, Flows, connections};

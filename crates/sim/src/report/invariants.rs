@@ -1,10 +1,11 @@
-//! Invariants of every run. A violation is a bug of the simulator: it ends the run and names the chunk, so
-//! that no wrong result is stored.
+//! Checks the invariants of every run. A violation is a bug of the simulator: it ends the run and names the
+//! chunk, link or pool, so that no wrong result is stored.
 //!
-//! The checks here are cheap and part of every build: the order of the times of a chunk; no chunk faster than
-//! the transmission of its bytes; no frame received that was not sent; no round shorter than its slowest
-//! chunk; no link busy for longer than the run; buffer pools contain the sum of their groups and queues. That
-//! every frame is delivered, lost or in flight is checked where frames are counted (`summary`).
+//! The checks here are cheap and part of every build: the order of the times of a chunk (part of a transfer);
+//! no chunk faster than the transmission of its bytes; no frame received that was not sent; no round shorter
+//! than its slowest chunk; no link busy for longer than the run; buffer pools contain the sum of their groups
+//! and queues. That every frame is delivered, lost or in flight is checked where frames are counted
+//! (`summary`).
 
 use super::World;
 use super::assemble::ChunkPosition;

@@ -1,5 +1,6 @@
-//! Results of a simulation: table rows of chunks, rounds of jobs, counters, time series, paths, connections,
-//! deadlocks and the summary; description of the fabric; captured frames.
+//! Results of a simulation: table rows of chunks (parts of transfers), rounds of jobs, counters, time series,
+//! paths, connections, deadlocks and the summary; description of the network; port map of the ranks; captured
+//! frames.
 
 mod assemble;
 mod capture;

@@ -1,4 +1,5 @@
-//! Paths of the data of each queue pair, if load balancing assigns one path per flow.
+//! Computes the path of the data of each queue pair, if load balancing assigns one path per flow: rows of
+//! table `paths`, number of queue pairs at each port, chosen port at each switch.
 //!
 //! The paths depend on routes and hashes only, so they are computed after the run. Table `paths` is bounded:
 //! if it would have too many rows, it has those of every k-th queue pair, with the smallest k that fits. The

@@ -1,5 +1,5 @@
-//! Port map of a run: for each rank its host port, the switch port at the other end, addresses, queue pairs
-//! and code points. Computed from a spec, without running it.
+//! Computes the port map of a spec without running it: for each rank its host port, the switch port at the
+//! other end, addresses, source ports, queue pairs and DSCP code points.
 
 use super::capture::lid;
 use crate::setup::{Direction, Fabric, Flows, connections};

@@ -1,4 +1,5 @@
-//! Progress of each job: chunks by outcome, start and end of rounds, durations of measured rounds, first failure.
+//! Tracks the progress of each job: chunks (parts of transfers) by outcome, start and end of rounds
+//! (repetitions of the job), durations of measured rounds, first failure.
 
 use super::invariants;
 use crate::nic::Measured;

@@ -1,4 +1,4 @@
-//! Table `reordering`: reordering distances counted by the receivers, by job and by queue pair.
+//! Builds table `reordering`: reordering distances counted by the receivers, by job and by queue pair.
 //!
 //! The rows of jobs include every queue pair. The rows of queue pairs are bounded: they are in the order of
 //! their numbers, as many complete queue pairs as fit.

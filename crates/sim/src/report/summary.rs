@@ -1,4 +1,5 @@
-//! Summary of a run: outcome of jobs and TCP traffic, frame counts by fate, late frames; events of storms, stalls and
+//! Summarises a run: outcome of jobs and TCP traffic; frames delivered, lost by cause and in flight; frames
+//! that arrived after the delivery of their chunk (part of a transfer); events of PFC storms, stalls and ECN
 //! threshold changes.
 
 use super::connections::tcp_summaries;

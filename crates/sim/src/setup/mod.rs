@@ -1,5 +1,6 @@
-//! Builds a runnable world from a spec: the network (`fabric`), the traffic of its jobs (`traffic`), the state of
-//! each host (`hosts`) and switch (`switches`), and from these the nodes of each partition (`world`).
+//! Builds a runnable world (all nodes and links) from a spec: the network (`fabric`), the traffic of its jobs
+//! (`traffic`), the state of each host (`hosts`) and switch (`switches`), and from these the nodes of each
+//! partition, one per thread (`partitioning`, `world`); `two_phase` decides how partitions are processed.
 
 mod fabric;
 mod hosts;

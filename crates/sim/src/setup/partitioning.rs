@@ -1,4 +1,5 @@
-//! Partitioning: assigns each node of the graph to a partition.
+//! Partitioning: assigns each node of the graph to a partition (the nodes that one thread simulates), with
+//! few links between partitions.
 
 use super::Chips;
 use topology::Graph;

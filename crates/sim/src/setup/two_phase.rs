@@ -1,10 +1,11 @@
-//! Processing of a world in two phases: its nodes on two sides, each of which is processed for two windows while
-//! the other waits (see [`engine::Side`]), and the rule when a run may do so.
+//! Two-phase processing of a run: divides its nodes into two sides, each of which is processed for two time
+//! windows (steps of the simulation) while the other waits (see [`engine::Side`]), and decides when a run may
+//! do so.
 //!
-//! Only if the result does not depend on the division of time into windows: no path is chosen by the queues
-//! at the start of a window, no chip sends to itself, and a run does not end while frames are lost that
-//! nobody resends. All hosts must be on one side, so that they report in order of time. Near the end of a run
-//! windows are processed one by one, because the end must be determined to the exact window.
+//! A run may do so only if the result does not depend on the division of time into windows: no path is chosen
+//! by the queues at the start of a window, no chip sends to itself, and a run does not end while frames are
+//! lost that nobody resends. All hosts must be on one side, so that they report in order of time. Near the
+//! end of a run windows are processed one by one, because the end must be determined to the exact window.
 
 use super::{Fabric, Flows};
 use crate::record::Totals;

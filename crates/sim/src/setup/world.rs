@@ -1,4 +1,5 @@
-//! The world of a run: builds the nodes of each partition in parallel and connects their ports by wires.
+//! The world of a run: builds the hosts and switches of each partition (the nodes that one thread simulates)
+//! in parallel, and connects their ports by links; access to the states of all nodes.
 
 use super::hosts::nic::host_plan;
 use super::hosts::{HostMaker, queue_pair_settings};

@@ -1,5 +1,5 @@
-//! The exact path of a switch: replays a window in strict order of time with a heap of departures. Used when a
-//! threshold is within reach or a pause is active.
+//! The exact path of a switch: processes all events of a time window (step of the simulation) in strict order
+//! of time, with a heap of departures. Used when a buffer threshold is within reach or a pause is active.
 
 use super::admission::buffer::{Admission, DropCause, SharedBuffer};
 use super::admission::pfc::PauseRequests;

@@ -1,4 +1,5 @@
-//! The switches of the topology that a switch of the engine represents: one, or several on one chip.
+//! The switches of the topology that one simulated switch represents (one, or several on one chip): selects
+//! egress ports by the routes of each.
 //!
 //! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame is forwarded
 //! by the routes and the load balancer of the switch whose port received it.

@@ -1,12 +1,13 @@
 //! Output-queued switch: a shared buffer, one queue per egress port and priority, and load balancing among
-//! equal-cost next hops.
+//! equal-cost next hops. Each time window (step of the simulation) is processed port by port, or, if a
+//! threshold is within reach, on the exact path, in order of time.
 //!
 //! Models store-and-forward and cut-through switching with a fixed pipeline latency (included in the latency
 //! of the incoming link), strict or weighted service of eight priorities, PFC, ECN marking, WRED by colour,
-//! dynamic thresholds and drops. On InfiniBand each lane of each link has its own buffer, granted by credits;
-//! queues are at the egress, as if any input could reach any output at once. A frame occupies its whole size
-//! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
-//! reserves.
+//! dynamic thresholds and drops. On InfiniBand each virtual lane of each link has its own buffer, granted by
+//! credits; queues are at the egress, as if any input could reach any output at once. A frame occupies its
+//! whole size in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast
+//! and egress reserves.
 
 pub(crate) mod admission;
 pub(crate) mod arrivals;

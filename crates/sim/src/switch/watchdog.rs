@@ -1,4 +1,5 @@
-//! PFC watchdog of the egress queues of a switch, as in SONiC (PFC Watchdog Design).
+//! PFC watchdog of the egress queues of a switch, as in SONiC (PFC Watchdog Design): detects storms, drops or
+//! sends the frames of queues in a storm, and ends it.
 //!
 //! A queue that is paused, not empty and has sent nothing for the whole detection time is in a storm. Until
 //! no pause has arrived for the restoration time, its pauses are ignored, and its frames, queued and

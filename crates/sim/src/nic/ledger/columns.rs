@@ -1,5 +1,5 @@
-//! Compressed columns of a list: values that are equal for all items, or follow from one to the next, are
-//! stored once.
+//! Compressed lists of numbers, sizes and ranges, with their builders: values that are equal for all items,
+//! or form an arithmetic sequence, are stored once.
 
 use engine::prefetch::prefetch;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Post times of the chunks of a host, and which of them are ready to be posted.
+//! Time at which each chunk (part of a transfer between ranks) of a host was posted to its queue pair, and,
+//! before that, whether all data on which it depends has arrived.
 
 use engine::prefetch::prefetch;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Chunks that a host receives, by queue pair: the list of work items and lookup of the expected one.
+//! Chunks (parts of transfers between ranks) that a host receives, by queue pair: the list of work items, the
+//! receive queue of each queue pair, and lookup of the chunk that it expects.
 
 use super::queues::ReceiveQueue;
 use super::work::{Work, WorkList, WorkMaker};

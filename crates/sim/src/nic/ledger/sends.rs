@@ -1,4 +1,6 @@
-//! Chunks that a host sends, by queue pair, with the post time and the recovery counts of each until it has ended.
+//! Chunks (parts of transfers between ranks) that a host sends, by queue pair: transfer, size, post time, and
+//! counts of NAKs, timeouts, retransmissions and CNPs until each is acknowledged or has failed; builds its
+//! report.
 
 use super::columns::Numbers;
 use super::posted::Posted;

@@ -1,4 +1,5 @@
-//! A port of a NIC: its queues of control packets and of senders, served when the link is free.
+//! A port of a NIC: queues control packets (ACK, NAK, CNP) and senders (queue pairs with data to send), and
+//! selects and transmits the next packet when the link is free.
 //!
 //! Pause frames and flow control packets are sent first, then control packets, then payload of the queue pairs,
 //! round robin. Senders that their rate controller delays are in a heap by time.

@@ -1,4 +1,5 @@
-//! Number and total size of the frames of a chunk, with the result for the most frequent size cached.
+//! Computes number and total size of the frames of a chunk (part of a transfer that one queue pair sends);
+//! caches the result for the last size.
 
 use super::sender::write_opcode;
 use transport::{Config, Position};

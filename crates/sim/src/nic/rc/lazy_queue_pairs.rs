@@ -1,7 +1,8 @@
-//! Queue pairs that are created at first use and dropped when they are done.
+//! Creates the queue pairs of a host at first use, drops them when they are done, and recreates a dropped
+//! receiver to answer duplicates.
 //!
-//! If each chunk has its own queue pair and ranks forward data step by step, a run has a hundred million
-//! queue pairs and uses few at a time. The initial state of a queue pair follows from its number. After its
+//! If each chunk has its own queue pair and ranks forward data step by step, a run may have a hundred million
+//! queue pairs, and uses few at a time. The initial state of a queue pair follows from its number. After its
 //! end, packets for it change nothing at its sender, and its receiver answers duplicates as one that has
 //! received everything.
 

@@ -1,5 +1,6 @@
-//! Reliable connections (RoCE queue pairs) of a host: requesters and responders, the chunks they send and receive,
-//! and the part of [`super::Host`] that transmits and receives their packets.
+//! Reliable connections (RoCE queue pairs) of a host: requesters and responders, the chunks (parts of
+//! transfers) they send and receive, and the part of [`super::Host`] that transmits and receives their
+//! packets.
 //!
 //! Requester: `sending` serves the ports, `sender` is one queue pair; `unrecovered_chunks` for runs without
 //! recovery. Responder: `receiving` dispatches packets, `receivers` holds all queue pairs, `receiver` one;

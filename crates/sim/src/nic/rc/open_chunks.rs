@@ -1,8 +1,9 @@
-//! Open chunks of a responder that accepts packets in any order, or with gaps.
+//! Chunks (parts of transfers) whose packets have partly arrived, of a receiver that accepts packets in any
+//! order (selective recovery), or with gaps (no recovery): assigns packets to chunks by sequence number,
+//! counts missing ones, and delivers complete chunks.
 //!
-//! Models the assignment of packets to chunks by sequence number, and the completion of chunks: in order with
-//! selective recovery, as work completes on a queue pair; independently without recovery, since a chunk that
-//! lost frames never completes.
+//! With selective recovery chunks complete in order, as work requests of a queue pair do; without recovery
+//! each completes independently, since a chunk that lost frames never completes.
 
 use super::receivers::Delivery;
 use super::unrecovered_chunks::Vouched;

@@ -1,4 +1,5 @@
-//! Parameters of queue pairs: common settings of a host, priorities of replies, one end of a queue pair.
+//! Parameters of queue pairs: settings common to all of a host, priorities of replies (ACK, CNP), and the
+//! path and port of one end of a queue pair.
 
 use crate::packet::{Path, Priority};
 use std::sync::Arc;

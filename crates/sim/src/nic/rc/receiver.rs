@@ -1,7 +1,8 @@
-//! The responder side of a queue pair, with statistics of the chunk that it receives.
+//! Receiver: the responder side of a queue pair. Processes data packets, builds replies, decides on
+//! congestion notifications, and counts the frames of the chunk (part of a transfer) that it is receiving.
 //!
-//! A host cycles through a million of them, so each is one cache line. Values that follow from others are not
-//! stored (the number of frames received for the first time follows from that of packets), nor are values
+//! A host may cycle through a million of them, so each is one cache line. Values that follow from others are
+//! not stored (the number of frames received for the first time follows from that of packets), nor are values
 //! that most receivers never need: see [`Rare`].
 
 use super::chunk_frames::Frames;

@@ -1,5 +1,5 @@
-//! All receivers of a host: dispatches data packets to the responder, placement and open chunks of their queue
-//! pair, and reports delivered chunks.
+//! All receivers (responder sides of queue pairs) of a host: accepts or drops data packets in order, or in
+//! any order, builds replies, and reports chunks (parts of transfers) that have arrived completely.
 
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::lazy_queue_pairs::{LazyReceivers, QueuePairEnds, receiver, receiver_mut};

@@ -1,5 +1,6 @@
-//! Reception at a host: passes payload to the receive buffer or its responder, acknowledgements to requesters,
-//! pause frames to ports; then reports, acknowledges and completes chunks.
+//! Reception at a host: passes payload to the receive buffer or its responder, ACKs, NAKs and CNPs to
+//! requesters, pause frames to ports; then reports and acknowledges chunks (parts of transfers) that are
+//! complete.
 
 use super::receivers::Delivery;
 use super::sender::Sender;

@@ -1,4 +1,5 @@
-//! Reordering of the data packets of a queue pair.
+//! Reordering of the data packets of a queue pair: counts late packets by distance, in buckets of powers of
+//! two.
 //!
 //! A packet is reordered if one with a later sequence number has arrived before it (RFC 4737, section 3). Its
 //! distance is its lag behind the newest packet so far, in packets: the buffer that a receiver needs to

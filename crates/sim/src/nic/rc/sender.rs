@@ -1,5 +1,6 @@
-//! Sender: the requester side of a queue pair with its send queue and flags in one cache line, and the settings of
-//! the data frames of a host.
+//! Sender: the requester side of a queue pair in one cache line. Posts and ends chunks (parts of transfers)
+//! of its send queue, builds data packets, and processes ACKs, NAKs and timeouts. Also settings of the data
+//! frames of a host.
 
 use super::chunk_frames::{Frames, frames_of};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};

@@ -1,5 +1,5 @@
 //! Transmission at a host: serves ports with control packets, TCP, storage and data of queue pairs; checks
-//! retransmission timers; reports chunks that were acknowledged or failed.
+//! retransmission timers; reports chunks (parts of transfers) that were acknowledged or have failed.
 
 use super::chunk_frames::Frames;
 use super::resident_queue_pairs::ResidentQueuePairs;

@@ -1,11 +1,12 @@
-//! Without recovery: chunks that were acknowledged while frames of them were missing at their responder.
+//! Chunks (parts of transfers) that were acknowledged, in runs without loss recovery, while frames of them
+//! were missing at their responder: lists them until an acknowledgement shows that they are complete.
 //!
 //! The highest sequence number received acknowledges everything before it, so that the window advances in
 //! spite of losses. This does not imply that a chunk is complete, so each acknowledgement also has the number
-//! of packets, up to its own, that have all arrived. A chunk is complete with the first acknowledgement that
-//! covers all of it. If its last frame to arrive was overtaken by others, it is acknowledged separately. A
-//! chunk that lost a frame is never complete; nor is one whose acknowledgement was lost while a gap behind it
-//! was open.
+//! of consecutive packets, up to its own, that have all arrived. A chunk is complete with the first
+//! acknowledgement that covers all of it. If its last frame to arrive was overtaken by others, it is
+//! acknowledged separately. A chunk that lost a frame is never complete; nor is one whose acknowledgement was
+//! lost while a gap behind it was open.
 
 use crate::nic::ledger::WorkId;
 use crate::packet::Packet;

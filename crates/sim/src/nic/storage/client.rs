@@ -1,4 +1,5 @@
-//! A storage client: has a constant number of operations outstanding, each to a target drawn at random.
+//! A storage client: issues operations, each to a target drawn at random, such that a constant number is
+//! outstanding; ends and reports them.
 
 use super::Received;
 use super::connection::Connection;

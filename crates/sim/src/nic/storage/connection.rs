@@ -1,4 +1,5 @@
-//! One end of the connection between a client and a target.
+//! One end of the connection between a storage client and a target: posts requests, answers those of the
+//! other end, and builds the next packet.
 //!
 //! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs.
 //! The queue pair has one rate controller; requests and responses are subject to it together, and alternate.

@@ -1,5 +1,5 @@
-//! Interface of storage to its host, which supplies received packets, the rounds of the ports that serve
-//! connections, and timers.
+//! Methods of `Host` for storage: pass received packets and timers to the client or target of the host, and
+//! send packets of its connections when a port serves them.
 
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};

@@ -1,4 +1,5 @@
-//! Operation of a packet of a storage connection, encoded as queue pair number.
+//! Encodes the operation that a packet of a storage connection belongs to in its queue pair number, and
+//! decodes it.
 //!
 //! Commands and data refer to their operation by an identifier, as commands of NVMe do. Packets without data
 //! or commands (ACK, NAK, CNP) have only the connection.

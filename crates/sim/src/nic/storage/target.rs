@@ -1,4 +1,5 @@
-//! A storage target: receives commands, moves the data, and serves operations one after the other.
+//! A storage target: receives commands, fetches the data of writes, serves operations one after the other,
+//! and sends the data of reads and the completions.
 
 use super::Received;
 use super::connection::Connection;

@@ -1,4 +1,5 @@
-//! TCP queue of a port: acknowledgements first, then the sources round robin by segment.
+//! TCP queue of a NIC port: acknowledgements first, then a segment of each source (sending end of a
+//! connection) in round-robin order.
 
 use crate::packet::Packet;
 use engine::Ring;

@@ -1,4 +1,5 @@
-//! TCP at a host: connections, writes of the applications, and transmission of segments by the NIC.
+//! TCP at a host: writes of the applications, both ends of connections, and transmission and reception of
+//! segments and acknowledgements by the NIC.
 //!
 //! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up
 //! after it was blocked, as `iperf3 -b` does, one that always has more to send, or a closed loop with a

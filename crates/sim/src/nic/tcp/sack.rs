@@ -1,5 +1,5 @@
-//! The SACK option of an acknowledgement in 63 bits: three blocks, each as length and distance from the next
-//! expected segment, in segments.
+//! Encodes the SACK option of a TCP acknowledgement in 63 bits, and decodes it: three blocks, each as length
+//! and distance from the next expected segment, in segments.
 //!
 //! Every segment of the simulator is full, so this is lossless. Windows are at most
 //! [`spec::TCP_WINDOW_SEGMENTS_MAX`] long. Of a block longer than 1,023 segments, the last 1,023 are encoded:

@@ -1,5 +1,5 @@
-//! State of each transfer of a host. A run may have a million of them, so values equal for all are not
-//! stored.
+//! State of each transfer between ranks that a host sends or receives: unfinished parts, dependencies, rank.
+//! A run may have a million transfers, so values equal for all are not stored.
 
 use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
 use engine::prefetch::prefetch;

@@ -1,4 +1,5 @@
-//! The transfers of a host, their dependencies, and the rounds of its job.
+//! Transfers of a host: tracks their dependencies, determines which may start, and starts and ends the rounds
+//! (repetitions) of its job.
 //!
 //! A job that repeats is a stream of rounds at each rank: the next starts when everything that this rank
 //! sends in the current one is acknowledged and everything that it receives in it has arrived. Ranks do not
@@ -7,7 +8,7 @@
 //! of which starts and ends like a round; each repetition of the cycle is a pass.
 //!
 //! Several ranks of a job may be on one host, each a process with its own rounds. A process is busy for a
-//! time with each message that it sends or receives (o_s and o_r of LogGP: Alexandrov et al., 1995), one
+//! time with each message that it sends or receives (`o_s` and `o_r` of LogGP: Alexandrov et al., 1995), one
 //! after the other, and before them with computation and the copy of its own block, if a round starts with
 //! these.
 

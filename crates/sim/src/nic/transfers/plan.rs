@@ -1,5 +1,5 @@
-//! Parameters of the transfers of a host: dependencies, phases and times of its job, in lists that store equal or
-//! default items only once.
+//! Parameters of the transfers of a host: dependencies, phases (rounds, and barriers between them) and times
+//! of its job, in lists that store equal or default items only once.
 
 use crate::nic::ledger::WorkId;
 use std::iter::repeat;

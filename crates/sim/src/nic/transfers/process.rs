@@ -1,4 +1,5 @@
-//! State of one rank on a host: current phase, parts still missing, time until which it is busy.
+//! State of one rank on a host: current phase (round of its job, or barrier), parts of transfers still
+//! missing, time until which it is busy.
 
 use std::collections::BTreeMap;
 use units::{Instant, Span};

@@ -1,5 +1,6 @@
-//! Assembler: joins the reports of the two ends of each chunk into a row of table `chunks`, counts open chunks, and
-//! collects the other records of hosts (rounds, failures, captured frames).
+//! Assembler: joins the reports of the two ends of each chunk (part of a transfer that one queue pair sends)
+//! into a row of table `chunks`, counts the chunks that have no row yet, and collects the other records of
+//! hosts (rounds, failures, captured frames).
 
 mod operations;
 

@@ -1,8 +1,8 @@
-//! Storage operations, joined into rows of the table of chunks.
+//! Joins the reports of both ends of storage operations into rows of table `chunks`.
 //!
-//! An operation is reported as a chunk of its connection, numbered beyond the chunks of all schedules. The
-//! round field is its number on the connection times 2, plus 1 for a read. Its data is counted at the sender
-//! and the receiver of the data; its times are those of the client.
+//! An operation is reported as a chunk (otherwise part of a transfer) of its connection, numbered beyond the
+//! chunks of all schedules. The round field is its number on the connection times 2, plus 1 for a read. Its
+//! data is counted at the sender and the receiver of the data; its times are those of the client.
 
 use super::{Assembler, ChunkPosition};
 use crate::record::{Key, ReceiveReport, SendReport};

@@ -1,9 +1,10 @@
-//! Captured frames of chosen queue pairs, encoded in full as their NICs send them.
+//! Captures frames of chosen queue pairs and TCP connections: runs a spec until enough frames were sent, and
+//! encodes each in full as its NIC sends it.
 //!
-//! The simulator moves descriptors; here they are completed with the attributes of the queue pair. Payload
-//! bytes are zero. The destination MAC address is that of the receiving port if it is in the sender's subnet,
-//! otherwise that of the sender's gateway. InfiniBand ports have local identifiers from 1 in the order of
-//! their hosts; service level and virtual lane are equal to the priority.
+//! The simulator passes descriptors of 32 bytes; here they are completed with the attributes of the queue
+//! pair. Payload bytes are zero. The destination MAC address is that of the receiving port if it is in the
+//! sender's subnet, otherwise that of the sender's gateway. InfiniBand ports have local identifiers from 1 in
+//! the order of their hosts; service level and virtual lane are equal to the priority.
 
 mod tcp;
 

@@ -1,4 +1,4 @@
-//! Captured frames of TCP connections, encoded in full.
+//! Encodes the captured frames of TCP connections in full.
 //!
 //! Each connection starts at a random sequence number; timestamps are in microseconds. The receiving end
 //! sends no payload: its sequence number is constant. Its window is in units of 128 bytes, as if this scale

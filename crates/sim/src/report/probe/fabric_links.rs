@@ -1,4 +1,6 @@
-//! Counters of each link of a scheduled fabric: the two directions of a link are in different bundles.
+//! Counters of each link between the switches of a scheduled fabric (cells and credits, as in a chassis):
+//! joins its two directions, which are counted in different bundles (all fabric links of a leaf in one
+//! direction).
 
 use crate::link::Dropped;
 use crate::link::egress::{LinkRef, Transmitter};

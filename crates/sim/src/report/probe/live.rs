@@ -1,8 +1,10 @@
-//! Live view of a run: a few statistics of each sample, over all sampled nodes.
+//! Live view of a run: takes a few statistics of all nodes with each sample of the time series (payload
+//! delivered, frames marked, time paused, deepest queue), and passes them to the progress report.
 //!
-//! All partitions sample at the same times, and each adds its part. Samples that have not been taken are
-//! stored up to a bound: then pairs of samples are merged, later groups of four and so on, with the maximum
-//! of the queue and the latest of the sums. None of this is in the record.
+//! All partitions (the nodes that one thread simulates) sample at the same times, and each adds its part.
+//! Samples that have not been reported are stored up to a bound: then pairs of samples are merged, later
+//! groups of four and so on, with the maximum of the queue and the latest of the sums. None of this is stored
+//! in the result tables.
 
 use crate::progress::{PortSample, Sample};
 use spec::RunSpec;

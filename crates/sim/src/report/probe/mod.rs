@@ -1,4 +1,5 @@
-//! Measurements other than chunks: counters of ports and links at the end, time series during the run.
+//! Measurements at ports, links and connections: counters at the end of a run, time series and live view
+//! during it.
 
 mod fabric_links;
 mod live;

@@ -1,5 +1,5 @@
-//! Selection of the values that time series sample: ports with most queue pairs, rates of every k-th queue pair,
-//! deliveries of every k-th TCP connection.
+//! Selects the values that time series sample: metrics of the ports with most queue pairs, rates of every
+//! k-th queue pair, deliveries of every k-th TCP connection.
 
 use super::series::Metric;
 use crate::packet::Priority;

@@ -1,9 +1,10 @@
-//! Time series of ports and connections with a bounded number of points: sampling during the run, rows at its end.
+//! Time series of ports and connections with a bounded number of points: takes samples during the run, emits
+//! rows at its end.
 //!
-//! A sample is taken before the first window at or after each multiple of the interval; an idle network is
-//! not sampled. When a series is full, every second point is dropped and the interval doubles, so that it
-//! always covers the whole run. Cumulative values remain exact. The number of sampled ports is bounded (those
-//! with most queue pairs), and so is the number of queue pairs (every k-th).
+//! A sample is taken before the first time window (step of the simulation) at or after each multiple of the
+//! interval; an idle network is not sampled. When a series is full, every second point is dropped and the
+//! interval doubles, so that it always covers the whole run. Cumulative values remain exact. The number of
+//! sampled ports is bounded (those with most queue pairs), and so is the number of queue pairs (every k-th).
 
 use super::live::{Counts, LiveSample, LiveSamples};
 use super::selection::{Selected, selected};

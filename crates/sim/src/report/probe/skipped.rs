@@ -1,4 +1,4 @@
-//! Samples of time skipped by fast-forward, computed from samples of a simulated period.
+//! Computes the samples of time series for time skipped by fast-forward from samples of a simulated period.
 //!
 //! If the state repeats with a period, a value is that at the same phase of a simulated period, plus the
 //! increment of each later period. So the simulated period is sampled at the phase of every skipped sample,

@@ -1,4 +1,5 @@
-//! Rows of tables `ports`, `priorities` and `links` at the end of a run, from the counters of nodes.
+//! Emits the rows of tables `ports`, `priorities` and `links` at the end of a run, from the counters of
+//! nodes.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::link::Dropped;

@@ -1,8 +1,8 @@
-//! Totals of all nodes, sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest
-//! queue of all ports.
+//! Samples totals of all nodes with the time series, and makes their rows: bytes delivered to each job,
+//! frames lost in the fabric, deepest queue of all ports.
 //!
-//! All partitions sample at the same times, each its own nodes. So sums are added over partitions, and the
-//! deepest queue is their maximum.
+//! All partitions (the nodes that one thread simulates) sample at the same times, each its own nodes. So sums
+//! are added over partitions, and the deepest queue is their maximum.
 
 use super::SeriesProbe;
 use super::values::deepest_queue;

@@ -1,4 +1,5 @@
-//! Reads the current value of watched metrics from the node state.
+//! Reads the current value of each sampled metric (queue length, bytes sent, time paused, thresholds, rate)
+//! from the state of its node.
 
 use super::series::{Metric, Watched};
 use crate::nic::Host;

@@ -1,4 +1,5 @@
-//! Chips: groups of switches that share one chip, with the first port of each switch on it; checks them.
+//! Chips that consist of several switches of the topology: checks them, and determines the first port of each
+//! switch on its chip.
 
 use spec::{ChipSpec, SpecError, unsupported};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The network of a run: graph, routes, failures, chips, switch settings, latency of every hop, and the length of a
-//! time window.
+//! Builds the network of a run: graph, routes, failures, chips, switch settings, latency of every hop, and
+//! the length of a time window (step of the simulation, at most the smallest latency).
 
 pub(super) mod chips;
 pub(super) mod settings;

@@ -1,4 +1,5 @@
-//! Settings of each switch: those common to all, or its own by full name or prefix; checks that a chip has one.
+//! Settings of each switch: those common to all, or its own by full name or prefix; checks that all switches
+//! of a chip have the same.
 
 use crate::setup::Chips;
 use spec::{FabricSpec, SpecError, SwitchSpec, unsupported};

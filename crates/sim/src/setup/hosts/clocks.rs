@@ -1,4 +1,5 @@
-//! Clock drift and start offset of each host.
+//! Clock drift and start offset of each host, given or drawn; converts rates and durations to those of its
+//! clock.
 //!
 //! A host whose clock is fast by n parts in 10^9 has rates higher by that factor: on its links, in the pacing
 //! of its NIC and congestion control, and for the traffic it offers. Its offset delays the start of its jobs.

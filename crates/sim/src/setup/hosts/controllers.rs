@@ -1,4 +1,5 @@
-//! Initial rate controllers of queue pairs, by line rate and clock of their host.
+//! Builds the initial rate controllers (congestion control) of queue pairs, by line rate and clock of their
+//! host.
 
 use crate::setup::HostClock;
 use spec::RunSpec;

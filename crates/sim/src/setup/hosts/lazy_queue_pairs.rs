@@ -1,4 +1,5 @@
-//! Queue pairs created on demand: when they are allowed, and their parameters.
+//! Queue pairs created at first use: decides whether a job may have them, and computes their parameters on
+//! demand.
 
 use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
 use super::transfer_indices::OfHost;

@@ -1,5 +1,5 @@
-//! Builds the endpoint state of each host: senders, receivers and work of its queue pairs, its transfers, and the
-//! settings of queue pairs.
+//! Builds the endpoint state of each host: senders, receivers and chunks (parts of transfers) of its queue
+//! pairs, its transfers, and the settings of queue pairs.
 
 pub(super) mod clocks;
 pub(super) mod controllers;

@@ -1,4 +1,5 @@
-//! The NIC of a host: its ports, receive buffer and impairments.
+//! Builds the parameters of a host from the spec: ports and packet scheduling of its NIC, receive buffer,
+//! impairments and their changes over time.
 
 use super::HostFlows;
 use crate::link::egress::Wire;

@@ -1,7 +1,7 @@
-//! Indices of queue pairs at their two hosts.
+//! Indices of queue pairs at their two hosts: built from the jobs, looked up and iterated by host.
 //!
-//! If the connections of a job repeat in laps, only the first lap is stored; the indices of the others are
-//! computed from it.
+//! If the connections of a job repeat in laps (the same rank pairs in the same order), only the first lap is
+//! stored; the indices of the others are computed from it.
 
 use crate::setup::traffic::flows::Flows;
 use engine::prefetch::LINE_BYTES;

@@ -1,4 +1,4 @@
-//! Parameters of WRED by colour and of colour markers of a switch, from the spec.
+//! Builds WRED by colour (drop precedence) and the colour markers of a switch from the spec.
 
 use crate::link::egress::Wire;
 use crate::setup::Fabric;

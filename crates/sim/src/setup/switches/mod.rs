@@ -1,5 +1,5 @@
-//! Parameters of the switches of a run: load balancers, ports, buffer, PFC, ECN thresholds; checks of buffers and
-//! pinned paths.
+//! Builds the parameters of the switches of a run: load balancers, ports, buffer, PFC, ECN thresholds; checks
+//! buffers and pinned paths.
 
 pub(super) mod colours;
 pub(super) mod pools;

@@ -1,4 +1,5 @@
-//! Parameters of the buffer pools of a switch or chip, from the spec, and checks that they fit into the buffer.
+//! Builds the parameters of the buffer pools of a switch or chip from the spec, and checks that they fit into
+//! the buffer.
 
 use crate::packet::Priority;
 use crate::setup::Fabric;

@@ -1,5 +1,5 @@
-//! Parameters of the scheduled switches of a run: leaves, elements and the bundles of links between them; checks of
-//! their topology.
+//! Builds the scheduled switches of a run (a cell fabric with virtual output queues): leaves, fabric elements
+//! and the bundles of links between them; checks their number and links.
 
 use crate::link::egress::Wire;
 use crate::setup::Fabric;

@@ -1,5 +1,5 @@
-//! Flows: the queue pairs and transfers of all jobs of a run, mapped to host ports and paths, with their completion
-//! times on an idle fabric; checks that all ranks can reach each other.
+//! Flows: maps the queue pairs and transfers of all jobs of a run to host ports and paths, computes their
+//! completion times on an idle fabric, and checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
 use crate::setup::Fabric;

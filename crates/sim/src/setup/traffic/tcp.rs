@@ -1,4 +1,5 @@
-//! TCP connections of a run: pairs of ranks, ports and start times, and the endpoints at each host.
+//! Builds the TCP connections of a run: pairs of ranks, ports and start times, and the endpoints at each
+//! host.
 
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};

@@ -1,9 +1,10 @@
-//! Completion times of messages and storage operations on an idle fabric, the reference of slowdowns.
+//! Computes the completion times of messages and storage operations on an idle fabric, the reference of
+//! slowdowns.
 //!
-//! Models the first of the equal paths: each link transmits frame after frame at line rate, store-and-forward
-//! or cut-through. In scheduled fabrics all fabric links together transmit the cells of each frame. Leaves
-//! out impaired NICs, receive buffers, rate control, windows and the wait for credits: these are part of the
-//! slowdown.
+//! Models the first of the equal-cost paths: each link transmits frame after frame at line rate,
+//! store-and-forward or cut-through. In scheduled fabrics all fabric links together transmit the cells of
+//! each frame. Leaves out impaired NICs, receive buffers, rate control, windows and the wait for credits:
+//! these are part of the slowdown.
 
 use crate::link::egress::WHOLE_FRAME;
 use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};

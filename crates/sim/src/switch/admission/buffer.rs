@@ -1,11 +1,11 @@
-//! Packet buffer of a switch: occupancy accounts and admission of frames.
+//! Shared packet buffer of a switch: accounts of its occupancy; admits or drops frames.
 //!
-//! Models one memory in three parts: a reserve and a headroom for each (ingress port, lossless priority), and
-//! a shared part for everything else. A lossless group that would exceed its limit in the shared part
-//! requests a pause; from then on its frames use its headroom, and a frame that does not fit there is lost
-//! (the headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress
-//! queue has reached its dynamic threshold. Frames take whole cells. A frame leaves the buffer when its
-//! transmission starts, or while it is read out ([`super::readout`]).
+//! Models one memory in three parts: a reserve and a headroom for each lossless priority group (ingress port,
+//! priority), and a shared part for everything else. A lossless group that would exceed its limit in the
+//! shared part requests a pause; from then on its frames use its headroom, and a frame that does not fit
+//! there is lost (the headroom was too small). A lossy frame is dropped when the whole shared part is full or
+//! its egress queue has reached its dynamic threshold. Frames take whole cells. A frame leaves the buffer
+//! when its transmission starts, or while it is read out ([`super::readout`]).
 //!
 //! Egress reserves, static limits of queues and several pools are modelled by [`Pools`], which replace all of
 //! this if a buffer is divided. Leaves out multicast.

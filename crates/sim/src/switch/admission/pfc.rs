@@ -1,9 +1,10 @@
 //! Requester of priority flow control: sends, renews and ends pause frames.
 //!
-//! A group that requests a pause sends a frame with the configured quanta at once, again each time half of
-//! them have passed, and one with zero quanta (XON) when it has room again (IEEE 802.1Q-2022, clause 36). A
-//! switch without XON then sends nothing: the pause ends when the time of its last frame is over. A pause
-//! frame is ready for transmission after the response time of the switch.
+//! For a priority group (ingress port, priority) that requests a pause, the switch sends a frame with the
+//! configured quanta at once, again each time half of them have passed, and one with zero quanta (XON) when
+//! it has room again (IEEE 802.1Q-2022, clause 36). A switch without XON then sends nothing: the pause ends
+//! when the time of its last frame is over. A pause frame is ready for transmission after the response time
+//! of the switch.
 
 use super::buffer::SharedBuffer;
 use crate::link::delayed::Delayed;

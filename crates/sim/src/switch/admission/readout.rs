@@ -1,15 +1,17 @@
-//! Frames in transmission and the buffer that they still occupy.
+//! Frames in transmission and the buffer space that they still occupy: updates the accounts as their bytes
+//! leave, and determines when a departing cell may end a pause.
 //!
 //! A port reads a frame out of the buffer at line rate. Each cell is free when its last byte has left the
 //! port, or the whole frame is free with its last byte. The eight bytes of preamble leave first. The queue
 //! length used for marking includes the unread bytes of the frame in transmission
 //! (`EgressPort::unread_bytes`).
 //!
-//! The accounts of the shared buffer are updated lazily. On the fast path they exclude frames in
-//! transmission: all of them together reach no threshold. On the exact path [`Readouts`] lists these frames,
-//! and the accounts include each of them whole until the list is advanced: before an arrival that the
-//! accounts would not admit as they are, and at the time at which a cell may end a pause
-//! ([`Readouts::next_due`]). So an XON is due with the last byte of the cell that crosses the threshold.
+//! The accounts of the shared buffer are updated lazily. On the fast path of a switch (ports served
+//! independently, no threshold within reach) they exclude frames in transmission: all of them together reach
+//! no threshold. On the exact path (all events in order of time) [`Readouts`] lists these frames, and the
+//! accounts include each of them whole until the list is advanced: before an arrival that the accounts would
+//! not admit as they are, and at the time at which a cell may end a pause ([`Readouts::next_due`]). So an XON
+//! is due with the last byte of the cell that crosses the threshold.
 //!
 //! The part of the pipeline inside the buffer shifts the occupancy by a constant time. Frames are charged
 //! behind the pipeline and released later by that time; the curve is the same as if they had been charged

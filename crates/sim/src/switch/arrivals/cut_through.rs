@@ -1,4 +1,5 @@
-//! Cut-through in a switch whose ports have different rates.
+//! Cut-through in a switch whose ports have different rates: defers frames for faster ports until their last
+//! bit has arrived.
 //!
 //! A frame arrives when its first bytes have arrived ([`head_bytes`]) and may leave from then on: on an
 //! egress port that is no faster than the ingress port the rest follows in time. A faster port would

@@ -1,4 +1,4 @@
-//! Sort keys of the arrivals of a window, by egress port.
+//! Sort keys of the frames that arrive at a switch in a time window (step of the simulation), by egress port.
 //!
 //! Each port has a row of fixed length, so that appending a key takes few instructions. Ports with more
 //! arrivals than a row holds have lists.

@@ -1,5 +1,6 @@
-//! Arrivals of a window at a switch: each frame once, with sort keys (time and index) for each egress port; the
-//! arrivals of one port, or of all ports merged, in order of time.
+//! Arrivals at a switch in a time window (step of the simulation): stores each frame once, with sort keys
+//! (time and index) by egress port; returns the arrivals of one port, or of all ports merged, in order of
+//! time.
 
 pub(crate) mod cut_through;
 pub(crate) mod keys;

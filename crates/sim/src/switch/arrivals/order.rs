@@ -1,4 +1,4 @@
-//! Sort keys of arriving frames (time and index), and how they are sorted.
+//! Sort keys of arriving frames (time and index), and sorting networks for them.
 //!
 //! Short rows of keys are sorted by a sorting network: the comparisons do not depend on the data, so no
 //! branch is mispredicted. Keys are compared as floating-point numbers: a processor computes the smaller and

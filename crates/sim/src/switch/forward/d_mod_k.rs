@@ -1,8 +1,10 @@
-//! D-mod-k (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
-//! collectives", 2011; OpenSM's `ftree`): the next hop depends only on the destination, as in the forwarding
-//! tables of InfiniBand switches. A switch with k equal next hops that is reached by w upward paths selects
-//! number floor(d / w) mod k for destination d. So the destinations of a leaf are distributed over all paths,
-//! and each has a single downward path.
+//! D-mod-k, static routing by destination as in the forwarding tables of InfiniBand switches (Zahavi,
+//! "Fat-trees routing and node ordering providing contention free traffic for MPI global collectives", 2011;
+//! OpenSM's `ftree`).
+//!
+//! A switch with k equal-cost next hops that is reached by w upward paths selects number floor(d / w) mod k
+//! for destination number d. So the destinations of a leaf are distributed over all paths, and each has a
+//! single downward path.
 
 use super::{Choice, Forward, ForwardPlan};
 use crate::packet::Packet;

@@ -1,5 +1,5 @@
-//! Egress port selection for all arrivals of a window: one dispatch to the load balancer per window, so that
-//! the dispatch costs nothing per packet.
+//! Selects the egress port of all arrivals of a time window (step of the simulation): one dispatch to the
+//! load balancer per window, so that the dispatch costs nothing per packet; counts frames without a route.
 
 use super::Forward;
 use crate::link::Dropped;

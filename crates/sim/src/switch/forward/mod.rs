@@ -1,4 +1,5 @@
-//! Load balancing: selection among equal-cost next hops. One file per algorithm.
+//! Load balancing of a switch: trait of the algorithms that select among equal-cost next hops, one file per
+//! algorithm, and their list by the names in the spec.
 
 mod adaptive;
 mod d_mod_k;

@@ -1,5 +1,6 @@
-//! Pinned paths: an explicit uplink for each queue pair, to replay a published distribution. Everything that
-//! is not pinned (other switches, control packets in the reverse direction) uses ECMP.
+//! Pinned paths: an explicit uplink for each queue pair, to reproduce a distribution of paths from a paper or
+//! test report. Everything that is not pinned (other switches, control packets in the reverse direction) uses
+//! ECMP.
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
 use crate::packet::{Kind, Packet};

@@ -1,10 +1,11 @@
-//! Drop precedence: colours of frames, and the markers that set them where hosts feed the fabric.
+//! Drop precedence: colours of frames (green, yellow, red), and the token-bucket meters and markers that set
+//! them at the ports where frames of hosts enter the fabric.
 //!
 //! A meter is colour-blind and counts frames with FCS, without preamble and gap. Its buckets fill
-//! continuously: the RFCs' tokens of one byte are divided into the amount that 1 bit/s adds in a picosecond,
-//! so nothing is rounded. A frame keeps its colour up to its destination, as if each switch wrote it to the
-//! DSCP and read it there. TCP acknowledgements stay green and use no tokens: the descriptor has no room for
-//! their colour.
+//! continuously: the tokens of one byte of RFC 2697 and 2698 are divided into the amount that 1 bit/s adds in
+//! a picosecond, so nothing is rounded. A frame keeps its colour up to its destination, as if each switch
+//! wrote it to the DSCP and read it there. TCP acknowledgements stay green and use no tokens: the packet
+//! descriptor has no room for their colour.
 
 use crate::packet::{Colour, Kind, Packet};
 use crate::switch::queue::Stored;

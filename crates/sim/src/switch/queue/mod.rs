@@ -1,5 +1,5 @@
-//! Egress port of a switch: a queue per priority in front of one transmitter; marking, WRED, pauses, credits and
-//! counters of dropped and marked frames.
+//! Egress port of a switch: a queue per priority in front of one transmitter; applies marking, WRED, pauses
+//! and credits, and counts dropped and marked frames.
 
 pub(crate) mod queued;
 pub(crate) mod schedule;

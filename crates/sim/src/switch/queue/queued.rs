@@ -1,4 +1,4 @@
-//! A frame queued in a switch with its ingress port, in the 32 bytes of a packet.
+//! A frame queued in a switch: packet, ingress port and arrival time in the 32 bytes of a packet.
 //!
 //! A queued frame needs only the lower 48 bits of its arrival time, since no frame waits for 281 s of
 //! simulated time. The bits above them store the ingress port.

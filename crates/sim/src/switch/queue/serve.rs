@@ -1,5 +1,5 @@
-//! Fast path of an egress port: arrivals of a window pass directly to the link, and only the remaining ones
-//! are queued.
+//! Fast path of an egress port, used while no threshold is within reach and no pause is active: arrivals of a
+//! time window (step of the simulation) pass directly to the link, and only the remaining ones are queued.
 
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};

@@ -1,4 +1,4 @@
-//! Arrivals of a window at a scheduled switch, sorted by time.
+//! Arrivals of a time window (step of the simulation) at a switch of a scheduled fabric, sorted by time.
 
 use crate::packet::Packet;
 use crate::switch::WINDOW_MAX;

@@ -1,4 +1,5 @@
-//! All fabric links of a leaf in one direction, modelled as one link.
+//! Bundle: all fabric links of a leaf in one direction, modelled as one link that transmits the cells of
+//! packets; counters of each link.
 //!
 //! The cells of a packet are sprayed round robin, starting with a link drawn at random, so that the short
 //! last cells of packets do not always use the same links. The links of a bundle are loaded equally to within

@@ -1,6 +1,6 @@
-//! Requests and grants as messages between leaves; never sent to a host.
+//! Requests and grants of credits, encoded as messages between leaves; never sent to a host.
 //!
-//! Fabric links have no pause frames, so control messages use their packet kind.
+//! Fabric links have no pause frames, so these messages use the packet kind of pause frames.
 
 use crate::packet::{Kind, Packet, Path, Priority};
 use units::AttachmentId;

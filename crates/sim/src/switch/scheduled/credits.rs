@@ -1,5 +1,6 @@
-//! Credit scheduler of an egress port: grants credits slightly faster than the port sends. Priorities follow
-//! the scheduler of the port; the VOQs of a priority are served round robin.
+//! Credit scheduler of an egress port: grants credits to the virtual output queues (VOQs) of all leaves,
+//! slightly faster than the port sends. Priorities follow the scheduler of the port; the VOQs of a priority
+//! are served round robin.
 //!
 //! There is one VOQ per leaf, so leaves share a port evenly, and hosts of one leaf share the credits of their
 //! leaf. A credit never exceeds the request of its VOQ. A priority receives no more credits while the granted

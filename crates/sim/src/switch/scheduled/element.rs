@@ -1,8 +1,9 @@
-//! Fabric element: forwards cells to their destination leaf.
+//! Fabric element: the switch between leaves, which forwards the cells of packets to their destination leaf.
 //!
 //! Every element has links to every leaf, and the cells of a packet cross all of them. So one element
-//! represents all elements with respect to a leaf: it has the bundle of all links down to that leaf. A cell
-//! leaves an element on the parallel link with the same number as the one on which it arrived.
+//! represents all elements with respect to a leaf: it has the bundle of all links down to that leaf, modelled
+//! as one link. A cell leaves an element on the parallel link with the same number as the one on which it
+//! arrived.
 
 use super::Directory;
 use super::arrivals::Arrivals;

@@ -1,4 +1,5 @@
-//! Sending side of a bundle: queues of control messages and packets that wait for its links.
+//! Sending side of a bundle (all fabric links of a leaf in one direction): queues control messages and
+//! packets until its links are free.
 //!
 //! A message is sent shortly before its links are free. Until then it waits here, control before cells, so
 //! that the engine never stores messages far in advance.

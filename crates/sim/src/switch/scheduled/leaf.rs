@@ -1,4 +1,5 @@
-//! Leaf of a scheduled fabric: ports to hosts on one side, fabric links on the other.
+//! Leaf of a scheduled fabric, with ports to hosts on one side and fabric links on the other: queues packets
+//! at ingress, requests and grants credits, and sends bursts of cells and frames to hosts.
 //!
 //! All events of a leaf are processed in strict order of time. At equal times: arrivals, ports in order, then
 //! renewed pauses, then frames sent to hosts, then credits.

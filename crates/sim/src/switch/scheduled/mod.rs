@@ -1,4 +1,5 @@
-//! Scheduled switches: leaves with virtual output queues around a cell fabric, as in a disaggregated chassis.
+//! Scheduled switches, as in a disaggregated chassis: leaves with virtual output queues around a cell fabric;
+//! the leaf and port of each host port.
 //!
 //! A packet waits at its ingress leaf in the virtual output queue (VOQ) of its egress port and priority. The
 //! VOQ requests credits from the scheduler of that port; the scheduler grants them round robin, slightly
@@ -17,7 +18,7 @@
 //! failures; and flow control inside the fabric, which credits make unnecessary as long as the fabric links
 //! of a leaf have the capacity of its ports.
 //!
-//! Windows are processed on a single path, in strict order of time, and nothing is fast-forwarded.
+//! All events are processed in strict order of time, and fast-forward is off.
 
 mod arrivals;
 mod bundle;

@@ -1,4 +1,5 @@
-//! Priority queue of the tasks of a leaf: transmissions to hosts, grants, releases.
+//! Priority queue of the tasks of a leaf: transmissions to hosts, grants of credits, transmissions of
+//! messages that wait for the fabric links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
