@@ -1,6 +1,6 @@
-//! Runs a spec: builds the world (all nodes and links), processes its time windows (steps of the simulation)
-//! with the hooks of a run (reports, progress, stall detection, fast-forward), emits tables as they fill, and
-//! returns the summary.
+//! Runs a `RunSpec` (the parameters of one trial): builds the world (all nodes and links), processes its time
+//! windows (steps of the simulation) with the hooks of a run (reports, progress, stall detection,
+//! fast-forward), emits tables as they fill, and returns the summary.
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};

@@ -2,11 +2,11 @@
 //! alone, and prints packet-hops per second, nanoseconds per hop, peak memory and, if requested, instructions
 //! per hop.
 //!
-//! `cargo bench -p fabricbench-sim` runs all workloads that have a target speed; `cargo bench -p
-//! fabricbench-sim -- B1 B5` runs some, `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts, and `--
-//! L1 L2` a ring and a tree of 1,024 ranks. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses
-//! a link. Times include set-up and the making of table rows. Speeds are packet-hops per second of processor
-//! time on one thread, of wall time on several.
+//! `cargo bench -p fabricbench-sim` runs all workloads that have a target speed; with arguments
+//! `-- B1 B5` it runs these two, with `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts, with
+//! `-- L1 L2` a ring and a tree of 1,024 ranks. Packet-hops count every frame (data, ACK, CNP, PFC) that
+//! crosses a link. Times include set-up and the making of table rows. Speeds are packet-hops per second of
+//! processor time on one thread, of wall time on several.
 //!
 //! | option | does |
 //! |---|---|
@@ -33,7 +33,7 @@ use workloads::{WORKLOADS, Workload};
 struct Choices {
     threads: Option<usize>,
     runs: usize,
-    /// Times the data of the workload.
+    /// Factor of the data of the workload.
     times: u64,
     is_exact: bool,
     fast_forward: bool,

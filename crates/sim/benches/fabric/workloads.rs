@@ -4,7 +4,7 @@
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
 use spec::{FatTree, LeafSpine, LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};
 
-/// A run to time.
+/// A workload to measure.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// What it runs: with the default of plans for the release of buffers.
+    /// Parameters of its run, with the default of plans for the release of buffers.
     pub(crate) fn spec(&self) -> RunSpec {
         let mut spec = (self.spec)();
         spec.fabric.switch.buffer.release = ReleaseSpec::Cells { bytes: 256 };
@@ -187,8 +187,8 @@ fn four_jobs() -> RunSpec {
     controlled(spec)
 }
 
-/// One step of a ring whose ranks are placed at random, so most of it crosses the core: a permutation of one
-/// cycle is just that. The fabric is not oversubscribed.
+/// One step of a ring whose ranks are placed at random, as a permutation with a single cycle, so that most
+/// data crosses the core. The fabric is not oversubscribed.
 fn ring_step([pods, leaves_per_pod, hosts_per_leaf]: [u32; 3], bytes: u64) -> RunSpec {
     let topology = TopologySpec::FatTree(FatTree {
         pods,

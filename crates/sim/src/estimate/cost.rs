@@ -3,9 +3,9 @@
 //!
 //! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The constants were
 //! fitted to its twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on three
-//! tiers. The estimated memory of the whole program is 0.9 to 1.2 times the measured one; the estimated time is
-//! 0.8 to 1.8 times that on an idle machine. In parallel with other work the same runs took up to three times
-//! as long, as do runs in which PFC pauses the fabric throughout.
+//! tiers. The estimated memory of the whole program is 0.9 to 1.2 times the measured one; the estimated time
+//! is 0.8 to 1.8 times that on an idle machine. In parallel with other work the same runs took up to three
+//! times as long, as do runs in which PFC pauses the fabric throughout.
 
 use super::Estimate;
 use super::volume::Total;

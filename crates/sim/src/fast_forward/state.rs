@@ -41,8 +41,8 @@ impl Budget {
     }
 }
 
-/// Visits the whole state. Starts with the fields that differ first when queues grow: the bytes stored in each
-/// switch, and the packets on each link.
+/// Visits the whole state. Starts with the fields that differ first when queues grow: the bytes stored in
+/// each switch, and the packets on each link.
 fn visit(partition: &mut WorldPartition, cycle: &mut Cycle) {
     let engine::State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);

@@ -4,8 +4,8 @@
 //! All changes are known from the spec, so the sender of a frame can determine whether it arrives: it is lost
 //! if the link is down at any time between its first bit in and its last bit out. A frame retains the rate at
 //! which it started. Leaves out that a cut-through switch forwards the head of a frame that is then cut off,
-//! and that a failing link ends the pauses of its ports immediately; here they expire. InfiniBand
-//! links have no changes.
+//! and that a failing link ends the pauses of its ports immediately; here they expire. Links of InfiniBand
+//! have no changes.
 
 use crate::link::Dropped;
 use crate::link::egress::occupied;
@@ -147,7 +147,8 @@ impl LinkChanges {
     }
 }
 
-/// Requires [`LinkChanges::catch_up`]. The skip ends before any frame could be on the link at the next change.
+/// Requires [`LinkChanges::catch_up`]. The skip ends before any frame could be on the link at the next
+/// change.
 impl State for LinkChanges {
     fn visit(&mut self, cycle: &mut Cycle) {
         let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, pauses, before: _ } = self;

@@ -172,7 +172,8 @@ impl PauseState {
         }
     }
 
-    /// The first time at which one of the paused priorities in `priorities` may send again, unless it is changed.
+    /// The first time at which one of the paused priorities in `priorities` may send again, unless it is
+    /// changed.
     pub(crate) fn next_expiry(&self, priorities: u8) -> Instant {
         let paused = (0..8).map(Priority).filter(|priority| self.mask & priorities & priority.bit() != 0);
         paused.map(|priority| self.until(priority)).min().unwrap_or(Instant::NEVER)

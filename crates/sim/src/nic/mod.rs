@@ -304,7 +304,8 @@ impl Host {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
-    /// The rest of the chunk that each sender is sending; see [`Requester::unsent`](transport::Requester::unsent).
+    /// The rest of the chunk that each sender is sending; see
+    /// [`Requester::unsent`](transport::Requester::unsent).
     pub(crate) fn unsent(&self) -> impl Iterator<Item = Option<Unsent>> {
         self.senders.iter().map(|sender| sender.unsent(&self.config, &self.sends))
     }

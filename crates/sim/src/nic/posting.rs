@@ -1,5 +1,5 @@
 //! Posts transfers at a host: starts rounds (repetitions of a job's collective) and the transfers that depend
-//! on arrivals and acknowledgements, and posts their chunks to the queue pairs.
+//! on arrivals and acknowledgements, and posts their chunks (parts of transfers) to the queue pairs.
 
 use super::ledger::WorkIds;
 use super::rc::{make_ready, window_packets};

@@ -1,5 +1,5 @@
-//! Timers of a host: a heap of events by time, and a list of recently set retransmission timers, which are added to
-//! the heap when the first of them is due.
+//! Timers of a host: a heap of events by time, and a list of recently set retransmission timers, which are
+//! added to the heap when the first of them is due.
 
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;

@@ -1,7 +1,8 @@
 //! Records that hosts emit during a run: reports of both ends of each chunk (part of a transfer), which
 //! `report::assemble` joins; starts and ends of rounds, failures, captured frames.
 //!
-//! `plain` is the compact form of reports; `totals` the counters of all nodes of a partition.
+//! `plain` is the compact form of reports; `totals` the counters of all nodes of a partition (the nodes that
+//! one thread simulates).
 
 mod plain;
 mod totals;

@@ -13,8 +13,8 @@ pub(crate) type Context<M> = engine::Context<M, Record, Totals>;
 pub(crate) struct Totals {
     /// Frames and link control packets that crossed a link.
     pub(crate) messages: u64,
-    /// Payload delivered for jobs and connections that end by themselves [bytes], where a message without payload
-    /// counts as one byte; and time of the last such delivery.
+    /// Payload delivered for jobs and connections that end by themselves [bytes], where a message without
+    /// payload counts as one byte; and time of the last such delivery.
     pub(crate) progress: u64,
     pub(crate) progress_at: Instant,
     /// Payload delivered by RDMA for all jobs [bytes].

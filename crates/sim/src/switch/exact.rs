@@ -1,5 +1,6 @@
 //! The exact path of a switch: processes all events of a time window (step of the simulation) in strict order
-//! of time, with a heap of departures. Used when a buffer threshold is within reach or a pause is active.
+//! of time, with a heap of departures. Used when a threshold is within reach, a pause is active, or a feature
+//! requires it (credits, pools, colours).
 
 use super::admission::buffer::{Admission, DropCause, SharedBuffer};
 use super::admission::pfc::PauseRequests;
@@ -48,8 +49,8 @@ impl Departures {
     }
 }
 
-/// Priority queue of frames in transmission on an InfiniBand switch, at most one per egress port: their receive
-/// buffers can be granted again when their transmissions end.
+/// Priority queue of frames in transmission on an InfiniBand switch, at most one per egress port: their
+/// receive buffers can be granted again when their transmissions end.
 #[derive(Debug, Default)]
 pub(super) struct Returns(BinaryHeap<Reverse<(Instant, BufferedFrame)>>);
 

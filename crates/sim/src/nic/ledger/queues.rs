@@ -1,5 +1,6 @@
-//! Send queue and receive queue of a queue pair, as ranges of work items (chunks) in the ledger of the host:
-//! operations post, end and restart items to send, and remove items that were received.
+//! Send queue and receive queue of a queue pair, as ranges of work items (chunks, the parts of transfers) in
+//! the ledger of the host: operations post, end and restart items to send, and remove items that were
+//! received.
 
 use super::receives::Receives;
 use super::sends::Sends;

@@ -1,5 +1,5 @@
-//! List of the work items of all queue pairs of a host in compressed columns (chunk, the transfer it is part
-//! of, bytes), and its builder.
+//! List of the work items of all queue pairs of a host in compressed columns, and its builder. An item is a
+//! chunk: number in the run, the transfer it is part of, bytes.
 
 use super::columns::{ChunkBytes, ChunkBytesMaker, Numbers, NumbersMaker, Shares, SharesMaker};
 use super::queues::WorkId;

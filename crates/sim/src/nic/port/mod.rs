@@ -1,8 +1,8 @@
 //! A port of a NIC: queues control packets (ACK, NAK, CNP) and senders (queue pairs with data to send), and
 //! selects and transmits the next packet when the link is free.
 //!
-//! Pause frames and flow control packets are sent first, then control packets, then payload of the queue pairs,
-//! round robin. Senders that their rate controller delays are in a heap by time.
+//! Pause frames and InfiniBand flow control packets are sent first, then control packets, then payload of the
+//! queue pairs, round robin. Senders that their rate controller delays are in a heap by time.
 
 mod options;
 
@@ -292,7 +292,8 @@ impl NicPort {
         self.options.as_mut()?.scheduling.as_deref_mut()
     }
 
-    /// Moves the sender just served, the first, to the end of the active senders, once it has sent its packets.
+    /// Moves the sender just served, the first, to the end of the active senders, once it has sent its
+    /// packets.
     #[inline]
     pub(crate) fn rotate(&mut self, sender: u32) {
         if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
@@ -460,8 +461,8 @@ impl NicPort {
         }
     }
 
-    /// Removes the next TCP packet, if TCP is to be served or `has_payload` is false. The priority of TCP is never
-    /// paused: PFC is for lossless priorities.
+    /// Removes the next TCP packet, if TCP is to be served or `has_payload` is false. The priority of TCP is
+    /// never paused: PFC is for lossless priorities.
     fn pop_tcp(&mut self, has_payload: bool) -> Option<NextTcp> {
         let lane = &mut self.options_mut().tcp;
         if has_payload && !lane.is_next {

@@ -1,6 +1,6 @@
-//! State of the features that most ports of NICs do not use: pause frames to send, credits of InfiniBand, TCP,
-//! an impaired rate, and scheduling that sends several packets of a queue pair in a row, spaces messages, or
-//! delays frames at random.
+//! State of the features that most ports of NICs do not use: pause frames to send, credits of InfiniBand,
+//! TCP, an impaired rate, and scheduling that sends several packets of a queue pair in a row, spaces
+//! messages, or delays frames at random.
 
 use crate::link::credits::Credits;
 use crate::nic::tcp::TcpLane;

@@ -5,7 +5,8 @@
 //! Requester: `sending` serves the ports, `sender` is one queue pair; `unrecovered_chunks` for runs without
 //! recovery. Responder: `receiving` dispatches packets, `receivers` holds all queue pairs, `receiver` one;
 //! `open_chunks` if packets may be placed in any order; `latencies` and `reordering` are statistics. Both:
-//! `queue_pairs` (parameters), `resident_queue_pairs` and `lazy_queue_pairs` (storage), `chunk_frames` (sizes).
+//! `queue_pairs` (parameters), `resident_queue_pairs` and `lazy_queue_pairs` (creation and storage),
+//! `chunk_frames` (sizes).
 
 mod chunk_frames;
 mod latencies;

@@ -1,5 +1,5 @@
-//! Queue pairs of a host that may still be needed: a contiguous range of numbers in a ring buffer, from whose front
-//! finished ones are removed.
+//! List of the queue pairs of a host that may still be needed: a contiguous range of numbers in a ring
+//! buffer, from whose front finished ones are removed.
 
 use engine::prefetch::prefetch;
 use std::ops::{Index, IndexMut};

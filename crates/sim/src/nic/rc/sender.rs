@@ -255,7 +255,8 @@ impl Sender {
         self.flags & Self::ACTIVE != 0
     }
 
-    /// Whether the sender now becomes active at its port; `window_packets` is the window of its rate controller.
+    /// Whether the sender now becomes active at its port; `window_packets` is the window of its rate
+    /// controller.
     #[inline]
     pub(crate) fn becomes_active(&mut self, config: &Config, window_packets: u32) -> bool {
         let enters = !self.is_active() && self.requester.can_transmit(config, window_packets);

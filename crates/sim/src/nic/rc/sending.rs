@@ -225,8 +225,8 @@ pub(crate) fn window_packets(
     if frames.uses_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
-/// Adds a sender to the active senders of its port, unless it is active, if it has packets to send within the window
-/// of its rate controller.
+/// Adds a sender to the active senders of its port, unless it is active, if it has packets to send within the
+/// window of its rate controller.
 #[inline]
 pub(crate) fn make_ready(
     ports: &mut [NicPort],

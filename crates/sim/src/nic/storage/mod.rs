@@ -1,4 +1,5 @@
-//! Storage over RDMA, like NVMe over Fabrics: a host is a client or a target.
+//! Storage over RDMA, like NVMe over Fabrics: a host is a client or a target, and processes the packets and
+//! timers of its connections.
 //!
 //! A client has `depth` operations outstanding, each to a target drawn at random. A write is a command (a
 //! SEND of 64 bytes), which includes small data; larger data are fetched by the target with RDMA READ (NVMe

@@ -1,11 +1,11 @@
 //! TCP at a host: writes of the applications, both ends of connections, and transmission and reception of
 //! segments and acknowledgements by the NIC.
 //!
-//! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up
-//! after it was blocked, as `iperf3 -b` does, one that always has more to send, or a closed loop with a
-//! constant number of unacknowledged writes, as a storage client. Segments are always full. The receiving
-//! application reads data immediately, and data bypasses the receive buffer of the NIC. Leaves out the CPU,
-//! segmentation offload and queueing disciplines of the host.
+//! Models three kinds of application: one that writes a fixed size at a fixed rate into a bounded send buffer
+//! and catches up after it was blocked, as `iperf3 -b` does; one that always has more to send; and a closed
+//! loop with a constant number of unacknowledged writes, like a storage client. Segments are always full. The
+//! receiving application reads data immediately, and data bypasses the receive buffer of the NIC. Leaves out
+//! the CPU, segmentation offload and queueing disciplines of the host.
 
 mod lane;
 mod sack;

@@ -1,5 +1,5 @@
-//! Indices of transfers and ranks at their hosts, dependencies between transfers, and ends of phases (rounds
-//! of a job, and barriers between them).
+//! Assigns transfers and ranks their indices at their hosts; dependencies between transfers, and ends of
+//! phases (rounds of a job, and barriers between them).
 
 use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
 use crate::nic::PhaseEnd;

@@ -1,4 +1,5 @@
-//! Storage jobs: adds their connections to the flows and builds the parameters of clients and targets.
+//! Storage jobs: adds their connections to the flows (queue pairs of all jobs), and builds the parameters of
+//! clients and targets.
 
 use super::flows::Flows;
 use super::unloaded::unloaded_operation;

@@ -1,4 +1,4 @@
-//! Requester of priority flow control: sends, renews and ends pause frames.
+//! Requesting side of PFC at a switch: sends, renews and ends pause frames.
 //!
 //! For a priority group (ingress port, priority) that requests a pause, the switch sends a frame with the
 //! configured quanta at once, again each time half of them have passed, and one with zero quanta (XON) when

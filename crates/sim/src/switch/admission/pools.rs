@@ -1,4 +1,5 @@
-//! Pools of a packet buffer, as chips divide it: occupancy accounts and admission of frames.
+//! Pools of a packet buffer, as chips divide it: accounts of their occupancy, admission of frames, and
+//! requests for pauses.
 //!
 //! A frame is accounted twice. At its ingress it counts for its priority group, one (ingress port, priority):
 //! first for the group's reserve, then for the shared part of its pool, up to the group's limit, which is

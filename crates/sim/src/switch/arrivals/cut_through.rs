@@ -4,8 +4,8 @@
 //! A frame arrives when its first bytes have arrived ([`head_bytes`]) and may leave from then on: on an
 //! egress port that is no faster than the ingress port the rest follows in time. A faster port would
 //! underrun, so there the frame is stored and forwarded: it arrives when its last bit has arrived. Such
-//! frames wait here, neither in a queue nor in the buffer. Not modelled: a frame with a bad checksum is
-//! passed on.
+//! frames wait here, neither in a queue nor in the buffer. Leaves out that real switches have passed on the
+//! head of a frame before they can detect a bad checksum.
 
 use super::Arrivals;
 use crate::packet::Packet;

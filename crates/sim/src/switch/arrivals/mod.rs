@@ -61,8 +61,8 @@ impl Arrivals {
         self.frames.extend(filler.into_iter().cycle().take(count - self.frames.len()));
     }
 
-    /// Selects the egress port of every received frame except those for the switch itself. `egress_of` is called
-    /// with the frame, all frames and its index; it returns the egress port or [`NOWHERE`].
+    /// Selects the egress port of every received frame except those for the switch itself. `egress_of` is
+    /// called with the frame, all frames and its index; it returns the egress port or [`NOWHERE`].
     #[inline]
     pub(super) fn select_egress(&mut self, mut egress_of: impl FnMut(&Stored, &[Stored], usize) -> usize) {
         let Self { origin, frames, count, lanes, control, .. } = self;

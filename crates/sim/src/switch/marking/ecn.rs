@@ -1,5 +1,5 @@
 //! ECN marking on the instantaneous egress queue: probability 0 up to Kmin, rising linearly to Pmax at Kmax,
-//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). A frame is marked or not when it enters its
+//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision is made when a frame enters its
 //! queue.
 
 use super::ecn_law::MarkingRange;

@@ -1,5 +1,5 @@
-//! Congestion marks of a switch: ECN on the egress queue with fixed or dynamic thresholds, WRED by colour, and the
-//! meters that colour frames.
+//! Congestion marks of a switch: ECN on the egress queue with fixed or dynamic thresholds, WRED by colour
+//! (drop precedence), and the meters that colour frames.
 
 pub(crate) mod colour;
 pub(crate) mod ecn;

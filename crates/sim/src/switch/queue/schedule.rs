@@ -1,4 +1,5 @@
-//! Scheduler of an egress port: strict priority or deficit weighted round robin.
+//! Scheduler of an egress port: selects the next priority to serve, by strict priority or deficit weighted
+//! round robin.
 
 use crate::packet::Priority;
 use units::State;

@@ -60,8 +60,8 @@ impl Last {
     const STORED: Self = Self(usize::MAX);
 }
 
-/// Priorities of waiting frames while a port is served, stored in the port again afterwards; and the frame that
-/// it sent last.
+/// Priorities of waiting frames while a port is served, stored in the port again afterwards; and the frame
+/// that it sent last.
 struct Waiting {
     /// Bit `p` is set while a frame of priority `p` waits.
     occupied: u32,

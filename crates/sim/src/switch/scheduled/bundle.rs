@@ -5,10 +5,10 @@
 //! last cells of packets do not always use the same links. The links of a bundle are loaded equally to within
 //! some cells, and packets cross it one after the other at the sum of its rates. The last cell of a packet
 //! then needs the time of a cell on its own link. The counters of each link are exact: cell by cell, for the
-//! link that round robin selects. Requests and grants are sent before cells. Not modelled: cells of several
-//! leaves queue for one link in uneven numbers, and a request waits for the cell in transmission. Compared
-//! with cells simulated one by one, the end of a packet is off by a few cell times; a test below checks the
-//! bound.
+//! link that round robin selects. Requests and grants are sent before cells. Leaves out that cells of several
+//! leaves queue for one link in uneven numbers, and that a request waits for the cell in transmission.
+//! Compared with cells simulated one by one, the end of a packet is off by a few cell times; a test below
+//! checks the bound.
 
 use super::cells::{CellFormat, Cells};
 use units::{Instant, Rate, Span};

@@ -1,4 +1,5 @@
-//! Segmentation of bursts into cells, and the description of a packet's cells in its message.
+//! Segments bursts of packets into cells of a scheduled fabric, and encodes the cells of a packet in its
+//! message.
 //!
 //! The packets of a burst are one stream of bytes, divided into full cells and a remainder: a cell may
 //! contain the end of one packet and the beginning of the next. A cell belongs to the first packet that it

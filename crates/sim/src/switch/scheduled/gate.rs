@@ -1,8 +1,8 @@
 //! Sending side of a bundle (all fabric links of a leaf in one direction): queues control messages and
 //! packets until its links are free.
 //!
-//! A message is sent shortly before its links are free. Until then it waits here, control before cells, so
-//! that the engine never stores messages far in advance.
+//! A message is sent shortly before its links are free. Until then it waits here, control messages before
+//! packets, so that the engine never stores messages far in advance.
 
 use super::bundle::Bundle;
 use super::cells::Cells;

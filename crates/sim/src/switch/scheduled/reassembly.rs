@@ -1,4 +1,5 @@
-//! Reassembly occupancy of a leaf: maximum bytes of packets of which only some cells have arrived.
+//! Reassembly occupancy of a leaf: tracks the bytes of packets of which only some cells have arrived, and
+//! their maximum.
 //!
 //! Counts a packet whole from the earliest arrival of its first cell, computed from the sum of the link
 //! rates, to the arrival of its last.

@@ -1,4 +1,5 @@
-//! Virtual output queues of a leaf: packets waiting at ingress, by egress port of the fabric and priority.
+//! Virtual output queues (VOQs) of a leaf: packets waiting at ingress, by egress port of the fabric and
+//! priority; determines the bytes to request and the packets that granted credits release.
 //!
 //! Packets are stored in one pool and linked into lists, so that thousands of queues need memory only for
 //! their packets. A VOQ requests credits at once while less than one credit is outstanding, and then each
