@@ -7,8 +7,8 @@
 //!    of a real sender would react;
 //! 2. `set_up`: network and jobs of a checked spec;
 //! 3. `network`: directed links (`wiring`); `paths`, the path of each queue pair by the hash of the packet
-//!    simulator (`next_hop`), or an even split over all paths; `idle_time`, the frames of a chunk (the part of
-//!    a transfer on one queue pair) and its time on an idle path;
+//!    simulator (`next_hop`), or an even split over all paths; `idle_time`, the frames of a chunk (the part
+//!    of a transfer on one queue pair) and its time on an idle path;
 //! 4. `run`: the event loop, with the dependencies of transfers (`job_state`) and the window of each queue
 //!    pair (`windows`);
 //! 5. `sharing`: how flows share links. For senders that react to congestion: `fair_flows`, with max-min fair

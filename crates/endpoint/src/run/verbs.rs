@@ -8,9 +8,9 @@
 //!
 //! # Timestamps
 //! A chunk is delivered at the adapter's timestamp of the receive completion of its last write, and completed
-//! at that of the send completion (`timestamps`, `clock_fit`). Without adapter timestamps: when the host thread
-//! polled the completion, which may be late by one wake-up. Frames, losses and marks are not attributed to
-//! chunks: the adapter's counters cover all queue pairs together.
+//! at that of the send completion (`timestamps`, `clock_fit`). Without adapter timestamps: when the host
+//! thread polled the completion, which may be late by one wake-up. Frames, losses and marks are not
+//! attributed to chunks: the adapter's counters cover all queue pairs together.
 //!
 //! # Limitations
 //! Windows and rate control of the plan are ignored: those of the adapter apply. No inline data.
