@@ -1,4 +1,5 @@
-//! Profiling program: one agent that acts as all hosts of a run spec, with a driver.
+//! Program for profiling: acts as all hosts of a run spec (parameters of one run, as JSON) in one process,
+//! with driver `roce`, `tcp` or `verbs`, without a controller.
 //!
 //! `one_agent SPEC.json DRIVER ADDRESS` prints the counters of the endpoint.
 

@@ -1,4 +1,5 @@
-//! RoCEv2 transport in real time: queue pairs over UDP sockets of the host (Linux).
+//! RoCEv2 transport in real time on Linux: queue pairs over UDP sockets of the host; and [`run`], which runs
+//! the hosts of a run over these, kernel TCP connections or RDMA adapters (`verbs`).
 //!
 //! Drives the same [`transport::QueuePair`] as the simulator, with sockets and a real clock. In the order of
 //! the data path:
@@ -10,11 +11,12 @@
 //! 4. [`loopback`]: two endpoints on one host that transfer random data and compare every byte.
 //!
 //! # Measurements
-//! The view of software at the ends of a path. A timestamp is the time at which a thread handled the packet:
-//! about 10 us late at best, a scheduler time slice at worst. Loss in the fabric and drops of a full socket
-//! buffer cannot be distinguished. Packets have a valid ICRC, ECT(0) and their payload, so switches and
-//! captures see RoCEv2, except for the UDP port, which is the one the socket is bound to: 4791 is free where
-//! the kernel's own RoCE (rxe) is not loaded. The source port can be set per queue pair.
+//! All values are measured by software at the ends of a path. A timestamp is the time at which a thread
+//! handled the packet: about 10 us late at best, a scheduler time slice at worst. Loss in the fabric and
+//! drops of a full socket buffer cannot be distinguished. Packets have a valid ICRC, ECT(0) and their
+//! payload, so switches and captures see RoCEv2, except for the UDP port, which is the one the socket is
+//! bound to: 4791 is free where the kernel's own RoCE (rxe) is not loaded. The source port can be set per
+//! queue pair.
 //!
 //! # Limitations
 //! No IPv6; one thread per endpoint.

@@ -1,4 +1,4 @@
-//! Rate limit of payload: a token bucket, and the size of send calls at a rate.
+//! Rate limit of payload: a token bucket, and the maximum size of a send call at its rate.
 
 use units::{Instant, Rate, Span};
 

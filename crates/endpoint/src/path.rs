@@ -1,4 +1,4 @@
-//! MTU of the path to a peer, from the kernel, and the error of packets that exceed it.
+//! Queries the kernel for the MTU of the path to a peer; the error of packets that exceed it.
 
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};

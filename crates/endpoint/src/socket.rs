@@ -1,5 +1,6 @@
-//! UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] describes, and that reports
-//! the ECN of received datagrams.
+//! UDP socket that sends and receives datagrams in batches (GSO, GRO), with the IPv4 header that
+//! [`transport::UdpPath`] describes; reports the ECN of received datagrams, the size of the receive buffer
+//! and drops.
 
 use crate::endpoint::Route;
 use crate::options::TrafficClass;

@@ -1,4 +1,4 @@
-//! Bit set of the nodes that are active in a window, with a flag for emptiness.
+//! Bit set of the nodes that are active in a window of simulated time, with a flag for emptiness.
 
 /// Set of the nodes that are active in a window.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
-//! Interface of a node while it is processed: inboxes, sending of messages, records. Delivers messages within
-//! the partition, marks their receivers as active, and stores messages to other partitions.
+//! Interface of a node while it is processed: inboxes, sending of messages, reporting of records. Delivers
+//! messages within the partition (nodes of one thread), marks their receivers as active, and stores messages
+//! to other partitions.
 
 use crate::bits::BitSet;
 use crate::mail::RemoteMessages;

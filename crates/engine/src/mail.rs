@@ -1,4 +1,5 @@
-//! Messages between partitions: passed at the end of a step, delivered at the start of the next.
+//! Mailboxes for messages between partitions (nodes of one thread each): passed at the end of a step,
+//! delivered at the start of the next.
 
 use crate::{Destination, Node, Partition, Probe};
 use std::sync::atomic::{AtomicU64, Ordering};

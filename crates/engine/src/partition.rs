@@ -1,5 +1,5 @@
-//! A group of nodes that one thread processes: their inboxes, wake-up times and sides; processing of windows
-//! and steps, observations of the probe, jumps in time.
+//! A partition: nodes that one thread processes, with their inboxes, wake-up times and sides (two sets such
+//! that every link leads from one to the other). Processes windows and steps, runs the probe, jumps in time.
 
 use crate::bits::BitSet;
 use crate::mail::RemoteMessages;

@@ -1,4 +1,5 @@
-//! Runs partitions step by step, on one thread or several, with the same result; the hooks of a run.
+//! Runs partitions (the nodes of one thread each) step by step, on one thread or several, with the same
+//! result; trait [`Hooks`] for the observer of a run.
 //!
 //! After each step one thread collects the reports, calls the hooks, and chooses the next step; the others
 //! wait. Also [`on_threads`], which runs independent work items on one thread each.

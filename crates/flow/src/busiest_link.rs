@@ -1,4 +1,5 @@
-//! Distribution of queue pairs over the links between switches by the hash, computed without a run.
+//! Finds the link between switches that most queue pairs of one step of a collective share, by the ECMP hash
+//! of their packets, without a run.
 
 use crate::network::Network;
 use crate::set_up::{jobs_of, paths_of};

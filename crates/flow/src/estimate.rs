@@ -1,4 +1,5 @@
-//! Estimates the cost of a run before it starts, without generating its chunks.
+//! Estimates time and memory of a run before it starts, and counts its chunks, rows, queue pairs and bytes,
+//! without generating the chunks.
 //!
 //! Counts are closed forms of each pattern. Memory is that of transfers and flows, for the largest possible
 //! number of concurrent flows: a connection has at most one. Time is that of a chunk that shares its links
@@ -53,7 +54,7 @@ const CACHED_BYTES: u64 = 32 << 20;
 const ROW_NS: u64 = 1_500;
 const BLOCK_TIME_PS: u64 = 3_000;
 
-/// Estimated cost of a run, with the same fields as that of the packet simulator for the same plans.
+/// Estimated time and memory of a run, with the same fields as the estimate of the packet simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     /// Hosts of the fabric.
@@ -76,7 +77,7 @@ pub struct Estimate {
     pub time_ms: u64,
 }
 
-/// Estimates the cost of `spec`.
+/// Estimates time and memory of a run of `spec`.
 ///
 /// # Errors
 /// If the spec cannot be run; not all possible reasons are checked.

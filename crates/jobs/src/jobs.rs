@@ -1,4 +1,5 @@
-//! Queue pairs and chunks of all jobs of a run, by number, with their random UDP source ports and first PSNs.
+//! Queue pairs and chunks (chunk: the part of a transfer that one queue pair sends) of all jobs of a run,
+//! looked up by number, with their random UDP source ports and first PSNs.
 //!
 //! Nearly all properties follow from the number, so they are computed on demand and not stored.
 

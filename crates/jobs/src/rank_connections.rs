@@ -1,4 +1,4 @@
-//! Assignment of a job's transfers to connections, which share queue pairs.
+//! Assigns the transfers of a job to connections, which share queue pairs.
 //!
 //! A connection is a pair of ranks and a channel, with one queue pair per part of a transfer. If connections
 //! follow from transfer numbers, nothing is stored.

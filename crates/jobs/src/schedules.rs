@@ -1,5 +1,5 @@
-//! Schedule of each job: rounds, cycles of rounds, barriers, handshakes; checks of counts, and errors by
-//! field.
+//! Builds the schedule of each job (its transfers and their dependencies): rounds, cycles of rounds,
+//! barriers, handshakes. Also checks of counts, and errors by field.
 
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError, unsupported};
 use units::{Rank, Seed, Span};

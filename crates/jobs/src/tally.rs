@@ -1,4 +1,5 @@
-//! Selection of chunks that get a row, and statistics of all chunks: sums per step, histograms of times.
+//! Selection of chunks that get a row in table `chunks`, and statistics of all chunks: sums per step,
+//! histograms of times.
 //!
 //! Statistics are exact: sums per step, and a histogram of chunk times per job and round, so that each
 //! percentile is an actual value. Memory: 250 bytes per step of a round, and about 100 bytes per distinct

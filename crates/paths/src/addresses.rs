@@ -1,4 +1,5 @@
-//! Addresses of host ports configured by a spec: MAC addresses, IPv4 subnets or lists, gateways, and checks.
+//! Assigns the addresses that a spec configures to host ports, and checks them: MAC addresses, IPv4 subnets
+//! or lists, gateways.
 
 use spec::{AddressSpec, GatewaySpec, Ipv4Spec, SpecError, SubnetOf, unsupported};
 use std::collections::{BTreeSet, HashMap, HashSet};

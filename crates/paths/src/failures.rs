@@ -1,4 +1,5 @@
-//! Failures of a run: state changes of each link, resulting routes, and recorded events.
+//! Failures and repairs of a run: state changes of each link and of NIC throughput, resulting routes, and
+//! recorded events.
 //!
 //! A failed switch has all its links down: frames queued in it are lost when it sends them. Routes are the
 //! shortest paths over the links between switches that are up; all switches update at the same time. Host

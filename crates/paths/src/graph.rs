@@ -1,4 +1,5 @@
-//! Graph of a spec (hosts, switches, links with extra delays), framing of packets, and the largest RoCE MTU.
+//! Builds the graph of a spec (hosts, switches, links with extra delays, addresses); framing of packets, and
+//! the largest RoCE MTU of a port.
 
 use crate::LinkNames;
 use crate::addresses;

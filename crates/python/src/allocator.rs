@@ -1,4 +1,5 @@
-//! Allocator of the core: that of the system; ends the process with a message when memory runs out.
+//! Memory allocator of the Python extension module: that of the system, but it ends the process with a
+//! message when memory runs out.
 //!
 //! Without it the process would abort. As after SIGKILL, finished trials are intact, and the next command
 //! detects the interrupted one. The message is written without allocating memory.

@@ -1,4 +1,4 @@
-//! Conversion of errors of the core to Python exceptions.
+//! Converts errors of the Rust crates to Python exceptions.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

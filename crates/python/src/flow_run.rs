@@ -1,4 +1,5 @@
-//! Python functions of the flow model: run, check, estimate, and the busiest link by hashing.
+//! Python functions of the flow model: run, check, estimate of time and memory, and the link to which ECMP
+//! hashing assigns most queue pairs.
 
 use crate::errors::spec_error;
 use crate::observer::PyObserver;

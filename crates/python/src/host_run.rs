@@ -1,4 +1,5 @@
-//! Python class and functions of runs at an agent: stages of a run, drivers, rows of chunks, errors.
+//! Python class of a run at an agent (a process that acts as one or more hosts), with its stages from
+//! creation to results; functions for drivers and for rows of table `chunks`; exceptions.
 
 use crate::errors::{bug, spec_error};
 use arrow_pyarrow::ToPyArrow;

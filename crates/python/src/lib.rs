@@ -1,5 +1,7 @@
-//! The bindings `fabricbench._core`: runs and queries of the simulator, here; the flow model, runs at agents,
-//! observer of runs, errors, and the allocator that ends the process with a message when memory runs out.
+//! Python extension module `fabricbench._core`. Here: runs, checks, estimates and captures of the packet
+//! simulator, and descriptions of specs, tables and collectives. Modules: `flow_run` (flow model), `host_run`
+//! (runs at agents), `observer` and `progress` (callbacks during a run), `errors`, and `allocator`, which
+//! ends the process with a message when memory runs out.
 
 mod allocator;
 mod errors;
@@ -54,7 +56,7 @@ fn run_spec_schema() -> PyResult<String> {
     serde_json::to_string_pretty(&spec::run_spec_schema()).map_err(errors::bug)
 }
 
-/// A column of a record table: name, type, whether it may be null, unit, meaning.
+/// A column of a result table: name, type, whether it may be null, unit, meaning.
 type ColumnDescription = (&'static str, &'static str, bool, Option<&'static str>, &'static str);
 
 /// The tables of a record, in order, each with its name and columns.

@@ -1,4 +1,5 @@
-//! Per-message costs of a network adapter, in addition to the serialisation time of the bytes.
+//! Model of a network adapter's costs per message, in addition to the serialisation time of the bytes:
+//! parameters, and the send times of a queue pair.
 //!
 //! A queue pair starts a message at least `message_cost` after it was posted, and at least `message_cost`
 //! after the start of the previous message; after idling it sends its first bytes at a lower rate. The causes

@@ -1,4 +1,5 @@
-//! Parameters common to all queue pairs of a host, among them the recovery from lost packets; their ranges.
+//! Parameters common to all queue pairs of a host, among them the recovery from lost packets, with checks of
+//! their ranges; number of packets and messages of a work request.
 
 use units::{Instant, Span};
 use wire::Psn;

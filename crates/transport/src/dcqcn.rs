@@ -1,5 +1,5 @@
-//! DCQCN at the sender (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
-//! section 3).
+//! DCQCN congestion control at the sender (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
+//! SIGCOMM 2015, section 3).
 //!
 //! On a CNP: `Rt = Rc; Rc = Rc (1 - a/2); a = (1-g) a + g`, at most once per period. Without one for the
 //! alpha timer: `a = (1-g) a`. Each expiry of the increase timer and each cycle of the byte counter raises

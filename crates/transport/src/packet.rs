@@ -1,4 +1,5 @@
-//! Packets sent by a requester: position in the message, fields for the network, all fields on the wire.
+//! Types of packets that a requester sends: position in the message, fields that switches and the peer need,
+//! all fields on the wire.
 
 use wire::Psn;
 

@@ -1,5 +1,6 @@
 //! Responder of a reliable connection: accepts packets in order, acknowledges them in groups and reports
-//! gaps. Also verdicts and replies, which selective recovery shares.
+//! gaps. Also the types of verdicts and replies, which the responder of selective recovery (`placement`) uses
+//! too.
 
 use crate::{Config, Position, Recovery};
 use units::State;

@@ -1,4 +1,5 @@
-//! Packets that the requester resends under selective recovery.
+//! Set of packets that the requester resends under selective recovery: those reported missing, and those
+//! found missing after a timeout.
 
 use std::collections::BTreeSet;
 

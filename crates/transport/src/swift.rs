@@ -1,5 +1,5 @@
-//! Swift at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
-//! Datacenter", SIGCOMM 2020, section 3, algorithm 1).
+//! Swift congestion control at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion
+//! Control in the Datacenter", SIGCOMM 2020, section 3, algorithm 1).
 //!
 //! Below the target delay the window rises by `ai` packets per round trip; above it, it falls once per round
 //! trip by `max(1 - beta (delay - target) / delay, 1 - max_mdf)`. A timeout reduces it by `max_mdf`, several

@@ -1,4 +1,5 @@
-//! What the calls of a UDP socket reach by themselves: no transport, no CRC, one buffer at each end.
+//! Baseline of the benchmark: a UDP socket without a transport or CRC sends (GSO) or receives (GRO) datagrams
+//! of the size of full WRITE packets. Also measures the processor time of the process.
 
 use crate::{Task, Watch};
 use std::ffi::c_int;
@@ -13,7 +14,7 @@ const PAYLOAD_BYTES: u64 = 4096;
 const SEGMENTS: usize = 65_507 / SEGMENT_BYTES;
 const BUFFER_BYTES: c_int = 16 << 20;
 
-/// Processor time of this process, in the kernel and out of it.
+/// Processor time of this process, in kernel and user mode [ns].
 pub(crate) fn cpu_ns() -> u64 {
     // SAFETY: an all-zero timespec is valid, and the call writes no more than one.
     let time = unsafe {
@@ -58,7 +59,7 @@ pub(crate) fn send(task: &Task) {
     watch.report(count * PAYLOAD_BYTES, count);
 }
 
-/// Receives until nothing comes for a second.
+/// Receives until no datagram arrives for a second.
 pub(crate) fn receive(task: &Task) {
     let socket = bind(task);
     set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);

@@ -1,12 +1,13 @@
-//! How fast data moves from one process to another, by queue pairs and by bare sockets.
+//! Benchmark of throughput and processor time between two processes: RDMA WRITEs on the queue pairs of an
+//! [`Endpoint`], or, for comparison, datagrams of bare UDP sockets (`bare`).
 //!
-//! One process is one end: `speed ROLE WAY LOCAL PEER PAIRS BYTES SECONDS`, where ROLE is `send` or `receive`
-//! and WAY `bare`, the calls of a UDP socket alone with packets of the same sizes, or `write`, WRITEs of
-//! BYTES on each of PAIRS queue pairs. The sender sends for SECONDS, the receiver ends once it has heard
-//! nothing for a second; both print a line of JSON. `tools/bench_endpoint.py` runs both ends, each on a core
-//! and in a network namespace of its own.
+//! Each process is one end: `speed ROLE WAY LOCAL PEER PAIRS BYTES SECONDS`. ROLE is `send` or `receive`; WAY
+//! is `write` (WRITEs of BYTES on each of PAIRS queue pairs) or `bare` (a UDP socket with packets of the same
+//! size). The sender sends for SECONDS; the receiver ends when no packet has arrived for a second; both print
+//! a line of JSON. `tools/bench_endpoint.py` runs both ends, each on a core and in a network namespace of its
+//! own.
 //!
-//! What it leaves out: a fabric, and other work beside the transport. One thread is one end.
+//! Each end is one thread. Not covered: a fabric, and other work of the host.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
@@ -29,7 +30,7 @@ const SILENCE: Span = Span::from_us(1_000_000);
 const POSTED_BYTES: u64 = 8 << 20;
 const POSTED_REQUESTS: u64 = 256;
 
-/// What the command line says.
+/// Arguments of the command line.
 pub(crate) struct Task {
     pub(crate) local: SocketAddrV4,
     pub(crate) peer: SocketAddrV4,
@@ -87,7 +88,7 @@ impl Task {
         depth.clamp(2, 256)
     }
 
-    /// Keeps each queue pair at work for the span, then waits for what is under way.
+    /// Keeps work posted on each queue pair for the span, then waits for its completion.
     fn send(&self) {
         let (mut endpoint, pairs) = self.endpoint(true);
         let start = Watch::start();
@@ -115,7 +116,7 @@ impl Task {
         start.report(sent * self.bytes as u64, sent);
     }
 
-    /// Takes in what comes, and measures from the first packet to the last.
+    /// Receives packets, and measures from the first to the last.
     fn receive(&self) {
         let (mut endpoint, pairs) = self.endpoint(false);
         let clock = endpoint.clock();
@@ -140,14 +141,14 @@ impl Task {
     }
 }
 
-/// When, and how much of a processor was used by then.
+/// A time, and the processor time used until then.
 struct Stop {
     at: Instant,
     wall_ns: u64,
     cpu_ns: u64,
 }
 
-/// Measures time and work of this process.
+/// Measures real time and processor time of this process.
 pub(crate) struct Watch {
     start: std::time::Instant,
     cpu_ns: u64,

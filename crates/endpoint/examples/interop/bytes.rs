@@ -1,5 +1,6 @@
-//! Task `bytes`: messages of all RDMA verbs to and from `tests/interop/peer.c`, which describes the control
-//! protocol; the receiving end compares every byte.
+//! Interoperability test `bytes`: exchanges SENDs, WRITEs and READs with a program on libibverbs
+//! (`tests/interop/peer.c`, which describes the control protocol), one case after the other, each with its
+//! own queue pair; the receiving end compares every byte.
 
 use crate::control::Control;
 use crate::messages::{Message, Messages};

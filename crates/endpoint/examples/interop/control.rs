@@ -1,4 +1,5 @@
-//! Control connection to a peer over TCP, polled between the iterations of an endpoint.
+//! Control connection to the peer of a test over TCP: sends, and receives bytes or lines while it polls the
+//! endpoint.
 
 use endpoint::Endpoint;
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! Messages of a case of task `bytes`: random sizes and positions in one memory, and their expected content.
+//! Messages of a case of test `bytes`, drawn from a seed: random sizes and positions in one memory, the
+//! content of that memory at both ends, and the number of wrong bytes.
 
 use std::ops::Range;
 

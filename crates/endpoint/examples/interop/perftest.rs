@@ -1,5 +1,6 @@
-//! Task `perftest`: the other end of `ib_write_bw` and `ib_send_bw` (perftest). In their TCP handshake, the
-//! client sends first in each step and the server replies.
+//! Interoperability test `perftest`: acts as client or server for `ib_write_bw` and `ib_send_bw` (perftest):
+//! TCP handshake, work requests, barriers and results. In the handshake the client sends first in each step
+//! and the server replies.
 
 use crate::control::Control;
 use crate::settings::{End, at, bind, settings};

@@ -1,4 +1,5 @@
-//! Endpoint and queue pair settings for tests with other RoCE implementations, such as Linux soft-RoCE.
+//! Endpoint and queue pair settings for tests with other RoCE implementations, such as Linux soft-RoCE, and
+//! the connection data that both ends exchange.
 
 use endpoint::{Clock, Endpoint, Loss, Options};
 use std::io;

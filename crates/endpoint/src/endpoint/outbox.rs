@@ -1,4 +1,5 @@
-//! Batch of packets of one send call (GSO): headers and ICRCs, with payload gathered from memory.
+//! Batch of packets for one send call (GSO): collects headers, ICRCs and references to payload in memory, and
+//! sends the batch when it is full, or before a packet of another size, destination or traffic class.
 
 use super::pair::Pair;
 use crate::options::TrafficClass;

@@ -1,5 +1,5 @@
-//! Scheduler of the queue pairs of an endpoint: FIFO queues of urgent and ready ones, a heap of timers, and a
-//! limit of packets in flight.
+//! Scheduler of the queue pairs of an endpoint: FIFO queues of urgent ones (with replies or single
+//! retransmissions) and of ready ones, a heap of timers, and a limit of packets in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

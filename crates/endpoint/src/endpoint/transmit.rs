@@ -1,5 +1,6 @@
-//! Send path of an endpoint: replies and retransmissions first, then bursts of payload round robin, limited
-//! by rate, in-flight packets and the transmitter of the port.
+//! Send path of an endpoint: first replies (ACK, NAK, CNP) and single retransmissions, then bursts of payload
+//! from one queue pair after the other (round robin). Payload waits for the rate limit, the limit of packets
+//! in flight and, if the port has a configured rate, the end of the previous transmission (`transmitter`).
 
 use super::Endpoint;
 use super::outbox::Route;

@@ -1,7 +1,7 @@
 //! Transmitter of a port with a configured rate: start and end of each transmission.
 //!
 //! Models the serialisation of an adapter: packets are transmitted one after another, and each is passed to
-//! the host when its last bit would be on the link. A host's token-bucket shaper instead passes the first
+//! the socket when its last bit would be on the link. A host's token-bucket shaper instead passes the first
 //! packets of a burst at once, and accepts packets without limit, so neither the latency of short messages
 //! nor the scheduling of queue pairs would match those of a port.
 //!

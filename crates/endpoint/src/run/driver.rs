@@ -1,5 +1,6 @@
-//! Interface of drivers, which transport chunks between hosts: trait [`Driver`], its events, and the
-//! statistics of a chunk at sender and receiver.
+//! Interface of drivers, which transport chunks between hosts (chunk: the part of a transfer between two
+//! ranks that one queue pair sends): trait [`Driver`], its events, and the statistics of a chunk at sender
+//! and receiver.
 
 use super::RunError;
 use super::share::{LocalPair, Post};

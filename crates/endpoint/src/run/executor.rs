@@ -1,5 +1,6 @@
-//! Event loop of a run: waits for the start, posts the chunks of a [`Share`] to a [`Driver`], handles its
-//! events, and reports progress until the run ends.
+//! Event loop of a run at an agent (a process that acts as one or more hosts): waits for the start, posts the
+//! chunks of its [`Share`] of the jobs to a [`Driver`], handles the driver's events, and reports progress
+//! until the run ends.
 
 use super::RunError;
 use super::driver::{Driver, Event};

@@ -1,5 +1,6 @@
-//! A run at an agent, as the controller uses it: stages from creation to results, the thread of the run, its
-//! progress and watchdog, and the list of drivers.
+//! [`HostRun`]: a run at an agent (a process that acts as one or more hosts), with the operations that the
+//! controller calls: stages from creation to results, the thread of the run, its progress and watchdog. Also
+//! the list of drivers.
 
 use super::driver::Driver;
 use super::executor::{Executor, State};

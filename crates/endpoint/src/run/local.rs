@@ -1,4 +1,5 @@
-//! Transport of chunks between ranks of one host: a memory copy, without network traffic.
+//! Transport of chunks between ranks of one host: copies their bytes in memory, a slice per call, without
+//! network traffic.
 
 use super::driver::{Event, ReceivedCounts, SentCounts};
 use super::share::Post;

@@ -3,8 +3,9 @@
 //! In the order of the data path:
 //!
 //! 1. [`share`]: the agent's transfers and their dependencies; no clock, no network;
-//! 2. [`driver`]: interface of transports for chunks ([`driver::Driver`]): `roce` (RoCEv2 over UDP sockets),
-//!    [`tcp`] (kernel TCP connections), `verbs` (RDMA adapters); `local` copies between ranks of one host;
+//! 2. [`driver`]: interface of transports for chunks, the parts of transfers ([`driver::Driver`]): `roce`
+//!    (RoCEv2 over UDP sockets), [`tcp`] (kernel TCP connections), `verbs` (RDMA adapters); `local` copies
+//!    between ranks of one host;
 //! 3. `executor`: event loop that moves chunks between share and driver, and keeps time;
 //! 4. [`record`]: records of each chunk from sender and receiver, and the table rows joined from them;
 //! 5. [`HostRun`]: a thread that runs all that from start to stop, with a watchdog that stops it without

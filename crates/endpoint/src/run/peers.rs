@@ -1,4 +1,5 @@
-//! Connection data of all hosts of a run, as its drivers exchange them through the controller.
+//! Connection data (such as addresses) of all hosts of a run, which drivers exchange as JSON through the
+//! controller: decoding, and lookup by host.
 
 use super::RunError;
 use serde::de::DeserializeOwned;

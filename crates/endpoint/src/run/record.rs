@@ -1,4 +1,5 @@
-//! Records of each chunk: halves of sender and receiver, exchanged as Arrow IPC streams and joined to rows of
+//! Records of each chunk (the part of a transfer that one queue pair sends): collects the sender's and the
+//! receiver's half at each agent; `ipc` encodes them as Arrow IPC streams, `join` joins both to a row of
 //! table `chunks`.
 
 mod ipc;

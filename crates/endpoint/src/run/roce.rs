@@ -1,6 +1,6 @@
-//! Driver `roce`: RoCEv2 over UDP sockets. Sends each chunk as RDMA WRITEs on its queue pair; the last one
-//! has the chunk number as immediate data. An empty chunk is only that WRITE. Checks the MTU of the paths to
-//! peers.
+//! Driver `roce`: RoCEv2 over UDP sockets. Sends each chunk (the part of a transfer on one queue pair) as
+//! RDMA WRITEs; the last one has the chunk number as immediate data. An empty chunk is only that WRITE.
+//! Checks the MTU of the paths to peers.
 //!
 //! A chunk is written to the region of its queue pair from offset 0, repeatedly if it is longer than the
 //! region. The content depends only on the seed, the queue pair and the offset in the region, so senders
@@ -211,7 +211,7 @@ impl Roce {
         }
     }
 
-    /// Checks that packets fit the paths to the hosts, as far as their MTU is addresses.
+    /// Checks that packets fit the paths to the hosts, as far as their MTU is known.
     fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
         let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
         for (host, to) in hosts {

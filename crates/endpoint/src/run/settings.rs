@@ -1,5 +1,5 @@
-//! Settings of an agent in addition to the run spec: addresses, limits, options of each driver; parsing and
-//! checks.
+//! Settings of an agent (a process that acts as one or more hosts) in addition to the run spec: addresses,
+//! limits, options of each driver; parsing from JSON and checks.
 
 use super::RunError;
 use ipnet::Ipv4Net;

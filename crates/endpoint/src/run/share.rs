@@ -1,5 +1,5 @@
-//! The part of the jobs that one agent runs: transfers of the ranks on its hosts, their dependencies, and the
-//! rounds of each rank. No clock, no network.
+//! The part of the jobs that one agent (a process that acts as one or more hosts) runs: transfers of the
+//! ranks on its hosts, their dependencies, and the rounds of each rank. No clock, no network.
 //!
 //! A rank starts its next phase (a round, or the barrier between two rounds) when everything it sends in the
 //! current phase is acknowledged and everything it receives has arrived. Data of a faster rank may arrive

@@ -13,8 +13,8 @@
 //!
 //! # Limitations
 //! Payload is read into one buffer for all connections, and verified there if enabled; an application would
-//! index it in memory. One thread serves all connections of a run. Timers, windows and congestion control are
-//! those of the kernel, not of the plan.
+//! place it in its memory. One thread serves all connections of a run. Timers, windows and congestion control
+//! are those of the kernel, not of the plan.
 
 mod establish;
 pub mod frames;

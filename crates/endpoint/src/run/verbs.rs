@@ -1,16 +1,16 @@
 //! Driver `verbs`: each queue pair is a reliable connection (RC) of an RDMA adapter, through libibverbs.
 //!
-//! A chunk is sent as RDMA WRITEs of at most the plan's message size; the last one carries the chunk number
-//! as immediate data. In the order of the data path: `adapter` selects device, port and GID; `setup` creates
-//! and connects queue pairs, with the connection data in `address`; `work` splits chunks into writes, few of
-//! which are signalled, and `sender` posts them; `completions` polls completions, and `receiver` handles
-//! arrived chunks and verifies them if enabled.
+//! A chunk (the part of a transfer on one queue pair) is sent as RDMA WRITEs of at most the plan's message
+//! size; the last one has the chunk number as immediate data. In the order of the data path: `adapter`
+//! selects device, port and GID; `setup` creates and connects queue pairs, with the connection data in
+//! `address`; `work` splits chunks into writes, few of which are signalled, and `sender` posts them;
+//! `completions` polls completions, and `receiver` handles arrived chunks and verifies them if enabled.
 //!
 //! # Timestamps
 //! A chunk is delivered at the adapter's timestamp of the receive completion of its last write, and completed
-//! at that of the send completion (`timestamps`, `clock_fit`). Without adapter timestamps: when the host thread
-//! polled the completion, which may be late by one wake-up. Frames, losses and marks are not attributed to
-//! chunks: the adapter's counters cover all queue pairs together.
+//! at that of the send completion (`timestamps`, `clock_fit`). Without adapter timestamps: when the host
+//! thread polled the completion, which may be late by one wake-up. Frames, losses and marks are not
+//! attributed to chunks: the adapter's counters cover all queue pairs together.
 //!
 //! # Limitations
 //! Windows and rate control of the plan are ignored: those of the adapter apply. No inline data.

@@ -1,4 +1,4 @@
-//! Clock of a device, used for completion timestamps.
+//! Reads the clock of an RDMA device, the free-running counter that it uses for completion timestamps.
 
 use super::Device;
 use super::extended::{DeviceAttrEx, RAW_CLOCK, ValuesEx, query_device_ex, query_rt_values};

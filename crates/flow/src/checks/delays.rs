@@ -1,5 +1,6 @@
-//! Delays that the model neglects: those on idle paths for a rate control, those behind other queue pairs for
-//! a timeout.
+//! Rejects specs with delays that the flow model neglects but real senders react to: round-trip times on idle
+//! paths above the target of the rate control, and waits behind other queue pairs beyond the retransmission
+//! timeout.
 //!
 //! Flows have no delays for senders to react to: Swift keeps its largest window, TIMELY its rate, and no
 //! timer expires. If the round-trip time of an idle path already exceeds the target of Swift or the upper

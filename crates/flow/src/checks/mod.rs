@@ -1,5 +1,6 @@
-//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays
-//! to which a real sender would react.
+//! Rejects specs that the flow model cannot run, by field: unsupported features, here; possible PFC
+//! deadlocks, where ports pause each other in a cycle (`pause_cycles`); delays to which real senders would
+//! react (`delays`).
 
 pub(crate) mod delays;
 pub(crate) mod pause_cycles;

@@ -1,5 +1,5 @@
-//! Detection of cyclic buffer dependencies under PFC: cycles of links in which each link forwards data to the
-//! next.
+//! Detects possible PFC deadlocks (cyclic buffer dependencies): cycles of links in which each link forwards
+//! data to the next.
 //!
 //! If data are paused instead of lost, such a cycle may block permanently (a deadlock) once its buffers are
 //! full. Flows have no pauses and would continue, so a spec with such a cycle is rejected. Paths of the

@@ -1,4 +1,5 @@
-//! Frames of a chunk on the wire, and their times on an idle path.
+//! Frames of a chunk (the part of a transfer that one queue pair sends): their number and bytes, and the
+//! times of chunk and acknowledgements on an idle path, with or without a window of unacknowledged packets.
 
 use spec::{LossRecovery, TransportSpec};
 use std::collections::VecDeque;
@@ -158,7 +159,7 @@ pub(crate) struct Frames {
     mtu_bytes: u32,
     message_bytes: u64,
     ack_every: u64,
-    /// Every frame contains the location of its payload.
+    /// Every frame contains the address of its payload.
     is_selective: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The fabric as directed links: their capacity and timing, and the links and transits of a path.
+//! The fabric as directed links: their capacity, latency and timing for frames; finds the links of a path and
+//! its transits (pairs of consecutive links), or those of an even split over all paths.
 
 pub(crate) mod idle_time;
 mod next_hop;

@@ -1,4 +1,5 @@
-//! Choice of the next hop of a queue pair among several equal ones, by the hash of the packet simulator.
+//! Choice of the next hop of a queue pair among several equal ones: by the ECMP hash of the packet simulator,
+//! with weights or explicit uplinks if configured; all next hops if each frame may take a different path.
 
 use spec::{LoadBalancing, RunSpec};
 use std::collections::HashMap;

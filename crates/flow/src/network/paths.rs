@@ -1,4 +1,5 @@
-//! Paths of chunks and of their acknowledgements, and the times and rates of chunks on idle paths.
+//! Paths of chunks (the part of a transfer that one queue pair sends) and of their acknowledgements; times
+//! and rates of chunks on idle paths, computed once per kind of path and size.
 
 use crate::network::idle_time::{FrameCount, Frames, LinkTiming};
 use crate::network::{Leg, Network};

@@ -1,4 +1,5 @@
-//! Output of a run: rows of chunks or counts of them, its progress, and its summary.
+//! Output of a run: builds the row of a chunk, the results of jobs and the summary. Modules: `recorder`
+//! passes rows or counts of chunks to the observer of the run, `progress` reports progress.
 
 pub(crate) mod progress;
 pub(crate) mod recorder;

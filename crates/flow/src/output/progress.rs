@@ -1,4 +1,4 @@
-//! Progress of a run, reported to the observer at intervals of wall time.
+//! Reports the progress of a run to its observer at intervals of wall time.
 
 use jobs::{Observer, Stopped};
 use std::time::{Duration, Instant as WallInstant};

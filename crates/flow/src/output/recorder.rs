@@ -1,4 +1,4 @@
-//! Rows of chunks passed to the observer: all rows, a sample of them, or only counts.
+//! Passes rows of chunks to the observer of a run: all rows, a sample of them, or only counts.
 
 use crate::output::progress::Progress;
 use jobs::{Observer, RowSelection, Stopped, Tally};

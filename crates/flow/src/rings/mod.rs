@@ -1,4 +1,4 @@
-//! Times of ring collectives, computed in closed form without events.
+//! Computes the times of ring collectives in closed form, without events, if that is exact for a spec.
 //!
 //! If blocks move around a ring and no link is ever full, each block moves as in an idle fabric: rank r + 1
 //! posts it when rank r has delivered it. The time of a transfer is then one number per rank, and the time of

@@ -1,4 +1,5 @@
-//! Output of the times of blocks: rows in the order of their completion, or counts.
+//! Completion times of the blocks of ring collectives: passes them to the observer of the run as rows of
+//! chunks, in order of completion, or as counts, and returns the summary.
 
 use super::{Ring, RingHop, Rings};
 use crate::output::progress::{Progress, ProgressReporter};

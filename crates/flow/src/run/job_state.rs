@@ -1,4 +1,5 @@
-//! State of each job: open dependencies of its transfers, and their parts to deliver and to acknowledge.
+//! State of each job: unfinished dependencies of its transfers, and their parts still to be delivered or
+//! acknowledged.
 
 use jobs::Jobs;
 use spec::RunSpec;

@@ -1,4 +1,5 @@
-//! Event loop of a run: posts transfers that may start, processes events, passes rows to the observer.
+//! Event loop of the flow model: posts transfers that may start, sends their chunks as flows within the
+//! window of each queue pair, processes events, and passes rows to the observer.
 
 pub(crate) mod events;
 mod job_state;

@@ -1,4 +1,5 @@
-//! Queue pairs that send one chunk after the other, with a window of unacknowledged packets.
+//! Queue pairs that send one chunk (part of a transfer) after the other, with a window of unacknowledged
+//! packets.
 //!
 //! A burst is the part of a chunk that the window has room for. It is acknowledged as a whole, with its last
 //! packet. A chunk that is longer than the window is one burst whose packets wait for each other (see

@@ -1,4 +1,5 @@
-//! Completion times of flows: a binary heap with an index by slot, since most rates change often.
+//! Completion times of flows: a binary heap with the index of each flow in it, so that its time can be
+//! replaced when its rate changes.
 
 use units::Instant;
 

@@ -1,4 +1,4 @@
-//! Flows of senders that react: each receives its max-min fair rate at once.
+//! Flows of senders that react to congestion: each receives its max-min fair rate at once.
 //!
 //! If very many flows share links, the rates of ended flows are not redistributed at once, since each
 //! redistribution changes the rates of all flows. They are redistributed when they exceed a small fraction of

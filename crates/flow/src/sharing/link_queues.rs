@@ -1,4 +1,4 @@
-//! Links with FIFO queues, and the rates on them if senders do not react.
+//! Links with FIFO queues, and the rates on them if senders do not react to congestion.
 //!
 //! Such a sender sends at the rate of its port, whatever happens to its frames, so an overloaded link stores
 //! the excess in a queue. Each link has an arrival rate, a departure rate and a queue; departures are divided

@@ -1,4 +1,4 @@
-//! Flows of senders that do not react: excess load of a link waits in a queue before it.
+//! Flows of senders that do not react to congestion: excess load of a link waits in a queue before it.
 
 use super::link_queues::{ACKS, DATA, LinkQueues, Overflow, QueueEvents};
 use super::sender_port::{NewFlow, SenderPort};

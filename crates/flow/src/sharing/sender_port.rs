@@ -1,4 +1,4 @@
-//! Host ports: the concurrent flows of a port share it evenly, frame by frame.
+//! Port of a sending host whose flows do not react to congestion: they share it evenly, frame by frame.
 //!
 //! A flow ends when the port has served each of its flows a certain number of bytes. So a flow is processed
 //! only when it starts and when it ends, however many others start and end. Flows that would end together end

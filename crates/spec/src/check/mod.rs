@@ -1,4 +1,4 @@
-//! Checks of a spec across its fields: refuses specs that the core cannot run, by the path of the field.
+//! Checks of a spec across its fields: refuses specs that cannot be run, with the path of the field.
 //! Specs that can run but make little sense are accepted; the plan warns of them. Modules: `fabric` and
 //! `jobs`; this file has [`SpecError`], the order of the checks, and those of the transport.
 

@@ -1,4 +1,5 @@
-//! Addresses of host ports (IPv4, MAC, VLAN, gateways) and DSCP code points of packets.
+//! Parameters of a run spec: addresses of host ports (IPv4, MAC, VLAN, gateways) and DSCP code points of
+//! packets.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

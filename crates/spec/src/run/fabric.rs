@@ -1,4 +1,5 @@
-//! The network: topology, load balancing, link layer, extra delays of links, chips, shared memory of a host.
+//! Parameters of the network of a run: topology, load balancing, link layer, extra delays of links, switches
+//! that are one chip, shared memory of a host.
 
 use super::{
     AddressSpec, ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, VL_BUFFER_BYTES_MAX,

@@ -1,4 +1,4 @@
-//! Failures and repairs during a run: of links, switches and NICs.
+//! Failures and repairs during a run, as parameters of its spec: of links, switches and NICs.
 
 use super::NicDirection;
 use schemars::JsonSchema;

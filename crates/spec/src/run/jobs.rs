@@ -1,4 +1,5 @@
-//! Jobs: collectives, open-loop messages and storage over RDMA, with rounds, overheads and handshakes.
+//! Parameters of jobs: collectives, open-loop messages and storage over RDMA, with rounds, overheads and
+//! handshakes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! [`RunSpec`]: the complete input of one run, and limits that several fields share. Modules: `fabric` (with
-//! `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` and `tcp`.
+//! [`RunSpec`]: the complete input of one run, its sampling ([`ObserveSpec`]), and limits that several fields
+//! share. Modules: `fabric` (with `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` and
+//! `tcp`.
 
 mod addresses;
 mod fabric;

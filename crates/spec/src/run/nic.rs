@@ -1,4 +1,5 @@
-//! NICs and the clocks of hosts: latency, receive buffer, pauses, cost per message, impairments, drift.
+//! Parameters of NICs and of the clocks of hosts: latency, receive buffer, pauses, cost per message,
+//! impairments, drift.
 
 use super::{CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, PAUSE_DELAY_PS_MAX, is_zero};
 use schemars::JsonSchema;

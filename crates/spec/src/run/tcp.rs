@@ -1,4 +1,4 @@
-//! TCP traffic in parallel with RDMA: connections, applications, congestion control and timers.
+//! Parameters of TCP traffic in parallel with RDMA: connections, applications, congestion control and timers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! RoCEv2 transport: MTU, messages, queue pairs, loss recovery, priorities, timeouts, rate control.
+//! Parameters of the RoCEv2 transport: MTU, messages, queue pairs, loss recovery, priorities, timeouts, rate
+//! control.
 
 use super::DscpSpec;
 use schemars::JsonSchema;

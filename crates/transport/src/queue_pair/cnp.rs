@@ -1,4 +1,4 @@
-//! Rate limit of congestion notifications at a receiver of marked packets.
+//! Limits the congestion notifications (CNP) of a receiver of marked packets to one per interval.
 
 use units::{Instant, Span, State};
 

@@ -1,5 +1,5 @@
-//! Requester of a queue pair: the one for bulk transfers or, on queue pairs with READs, the one for every
-//! verb.
+//! Common interface of the two requesters of a queue pair: the one for bulk WRITEs or, on queue pairs with
+//! READs, the one for every verb.
 
 use super::send::{Acknowledgement, Posted};
 use super::{Origin, Settings, Source};

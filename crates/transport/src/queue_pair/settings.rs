@@ -1,4 +1,5 @@
-//! Settings of a queue pair, agreed by both ends before the connection starts.
+//! Settings of a queue pair, agreed by both ends before the connection starts: numbers, first PSNs, memory
+//! region, limits of READs; checks of them.
 
 use super::SettingsError;
 use crate::config::within;

@@ -1,4 +1,4 @@
-//! Invariant CRC of packets sent through a UDP socket.
+//! Appends and verifies the invariant CRC (ICRC) of packets sent through a UDP socket.
 
 use std::net::SocketAddrV4;
 use wire::{Error, Result, bth, icrc};

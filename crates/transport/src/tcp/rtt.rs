@@ -1,4 +1,4 @@
-//! TCP round-trip time and retransmission timeout (RFC 6298).
+//! Estimator of the TCP round-trip time, its distribution, and the retransmission timeout (RFC 6298).
 
 use super::{SpanDistribution, TcpConfig};
 use units::Span;

@@ -1,4 +1,5 @@
-//! The responder's side of READs: responses, in the order of the requests.
+//! The responder's side of READs: queues responses in the order of the requests, and computes the range that
+//! a READ request covers.
 
 use crate::segment::Cursor;
 use crate::{Config, Position};

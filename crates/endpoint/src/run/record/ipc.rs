@@ -1,4 +1,5 @@
-//! Columns of the records of senders and receivers; encodes them as Arrow IPC streams and decodes them.
+//! Columns of the records of chunks by senders and receivers; encodes the records as Arrow IPC streams and
+//! decodes them.
 
 use super::{ReceivedHalf, SentHalf, SentStatus};
 use crate::run::RunError;

@@ -1,5 +1,5 @@
-//! Joins records of senders and receivers to rows of table `chunks`, with clocks of hosts corrected, and
-//! lists the columns that a driver does not measure.
+//! Joins the records of each chunk by its sender and its receiver to a row of table `chunks`, with the clocks
+//! of hosts corrected, and lists the columns that a driver does not measure.
 
 use super::ipc::{read_received, read_sent};
 use super::{ReceivedHalf, SentHalf, SentStatus};

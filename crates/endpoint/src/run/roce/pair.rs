@@ -1,5 +1,5 @@
-//! Sending and receiving end of a queue pair of driver `roce`: chunks to work requests, completions to
-//! events.
+//! Sending and receiving end of a queue pair of driver `roce`: posts chunks as work requests, and converts
+//! their completions to events.
 
 use super::memory::ADDRESS;
 use crate::run::driver::{Event, ReceivedCounts, SentCounts};

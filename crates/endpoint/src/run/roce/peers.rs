@@ -1,4 +1,5 @@
-//! Addresses of peers, and the send window to each.
+//! Connection data of the hosts for driver `roce`: socket addresses, and the send window with which the
+//! packets of all queue pairs to a host fit into its socket buffer.
 
 use crate::run::{RunError, peers};
 use jobs::Jobs;

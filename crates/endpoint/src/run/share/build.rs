@@ -1,4 +1,5 @@
-//! Builds the share of some hosts from the jobs of a run: local transfers, dependencies, phases, queue pairs.
+//! Builds a [`Share`], the part of a run's jobs that some hosts execute: local transfers, dependencies,
+//! phases, queue pairs.
 
 use super::{Inbound, LocalPair, Order, Outgoing, Process, Share, Times};
 use jobs::Jobs;

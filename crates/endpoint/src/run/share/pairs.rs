@@ -1,4 +1,5 @@
-//! Queue pairs with an end on hosts of this agent, and the order of chunks on those that send.
+//! Queue pairs with an end on hosts of this agent, and the order in which those that send must post their
+//! chunks (parts of transfers).
 
 use jobs::{Jobs, QueuePair};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Establishes the connections of a run: the sender of each queue pair connects and identifies it; other
-//! connections are refused.
+//! Establishes the connections of a run: the sender of each queue pair connects and identifies the queue pair
+//! in its first message; the receiver accepts expected connections and refuses others.
 
 use super::frames::{Collected, HELLO_BYTES, Hello, Token};
 use super::poller::Poller;

@@ -1,4 +1,5 @@
-//! Byte stream of a TCP connection: messages, their encoding, and an incremental decoder.
+//! Byte stream of a TCP connection that transports chunks (parts of transfers): messages, their encoding, and
+//! an incremental decoder.
 //!
 //! The sender connects and identifies its queue pair with a [`Hello`]. Chunks follow: a [`Header`], then the
 //! payload. The receiver acknowledges each complete chunk with its number (4 bytes). All numbers are in

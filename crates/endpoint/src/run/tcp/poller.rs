@@ -1,4 +1,4 @@
-//! Polling of many sockets for readiness, edge-triggered (`epoll`).
+//! Polls many sockets for readiness, edge-triggered (`epoll`).
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;

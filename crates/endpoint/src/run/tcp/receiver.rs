@@ -1,4 +1,4 @@
-//! Receiving end of a TCP connection: reads and verifies chunks, sends acknowledgements.
+//! Receiving end of a TCP connection: reads and verifies chunks (parts of transfers), sends acknowledgements.
 
 use super::frames::{Chunks, Element};
 use crate::memory::differences;

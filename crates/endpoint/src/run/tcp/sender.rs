@@ -1,4 +1,5 @@
-//! Sending end of a TCP connection: writes chunks from a pattern, reads acknowledgements.
+//! Sending end of a TCP connection: writes chunks (parts of transfers) with content from a shared pattern,
+//! reads their acknowledgements.
 
 use super::frames::{ACKNOWLEDGEMENT_BYTES, Collected, HEADER_BYTES, Header};
 use crate::run::driver::{Event, SentCounts};

@@ -1,4 +1,5 @@
-//! Selection of adapter, port and GID, and conversion of plan parameters to those of adapters.
+//! Selects adapter, port and GID; converts parameters of the plan (MTU, timeout, retries, DSCP, UDP source
+//! port) to those of adapters.
 
 use crate::verbs::{Device, GidAt, Port, Timing, Verbs, VerbsError};
 use jobs::QueuePair;

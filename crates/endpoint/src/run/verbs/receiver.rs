@@ -1,5 +1,5 @@
-//! Receiving end of a queue pair: receives chunks, whose numbers are immediate data; verifies them if
-//! enabled.
+//! Receiving end of a queue pair: receives chunks (parts of transfers), whose numbers are immediate data;
+//! verifies them if enabled.
 //!
 //! A verifying receiver must check bytes before they are overwritten, and must not mistake bytes of an
 //! earlier message for those of the current one. Therefore messages use several slots cyclically, and a

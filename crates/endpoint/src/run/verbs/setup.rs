@@ -1,4 +1,5 @@
-//! Set-up of the driver: creates queue pairs and the completion queue, registers memory, connects to peers.
+//! Set-up of driver `verbs`: creates queue pairs and the completion queue, registers memory, connects to
+//! peers.
 
 use super::adapter::{flow_label, traffic_class};
 use super::address::{Address, End, Slots, Target, unknown_pair};

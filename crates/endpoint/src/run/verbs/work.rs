@@ -1,4 +1,5 @@
-//! Send work of a queue pair: splits chunks into writes, and completes chunks in order.
+//! Send work of a queue pair: splits chunks (parts of transfers) into RDMA WRITEs that fit the send queue and
+//! the receiver's memory, and completes chunks in order.
 
 use super::address::Slots;
 use crate::run::driver::{Event, SentCounts};

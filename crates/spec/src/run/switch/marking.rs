@@ -1,5 +1,5 @@
-//! Marking and early drops by queue length: ECN, its dynamic thresholds, WRED by colour, and the meters that
-//! colour frames.
+//! Parameters of marking and early drops by queue length: ECN, its dynamic thresholds, WRED by colour, and
+//! the meters that colour frames.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Switches: forwarding, pipeline, packet buffer, scheduling of priorities, settings of some switches, and
-//! scheduled switches with virtual output queues. Modules: `marking` (ECN, WRED, colours), `pfc`, `pools`.
+//! Parameters of switches: forwarding, pipeline, packet buffer, scheduling of priorities, settings of some
+//! switches, and scheduled switches with virtual output queues. Modules: `marking` (ECN, WRED, colours),
+//! `pfc`, `pools`.
 
 mod marking;
 mod pfc;

@@ -1,4 +1,5 @@
-//! Priority flow control: pause thresholds, headroom, response times, and the watchdog of paused queues.
+//! Parameters of priority flow control (PFC): pause thresholds, headroom, response times, and the watchdog of
+//! paused queues.
 
 use super::RatioSpec;
 use crate::run::{PAUSE_DELAY_PS_MAX, is_zero};

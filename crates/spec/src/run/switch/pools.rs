@@ -1,4 +1,5 @@
-//! Pools into which switch chips divide a packet buffer: sizes, reserves, limits and pause thresholds.
+//! Parameters of the pools into which switch chips divide a packet buffer: sizes, reserves, limits and pause
+//! thresholds.
 
 use super::XoffSpec;
 use schemars::JsonSchema;
