@@ -1,7 +1,7 @@
 /**
  * Page that compares results of this workspace with results published in papers and vendors' test reports: for each
- * plan that reproduces one, a chart and a table of published value, value of its newest unchanged trial, and
- * deviation.
+ * shipped plan that repeats one, a chart and a table of the published value, that of the plan's newest trial here,
+ * and the deviation.
  */
 import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
