@@ -1,4 +1,4 @@
-/** Entry point: loads style sheets and renders the application into `#root` of index.html. */
+/** Entry point: loads the style sheets and renders the application into `#root` of index.html. */
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import './app/app.css';

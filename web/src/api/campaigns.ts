@@ -1,5 +1,6 @@
 /**
- * Types of a campaign's analysis in the HTTP API: effects of factors, variance, best and worst settings, Pareto front.
+ * Types of the HTTP API's analysis of a campaign (trials of many plans and parameter values): effect of each
+ * parameter (factor) on a metric, variance that each explains, best and worst settings, Pareto front.
  */
 import type { Figure } from './types';
 

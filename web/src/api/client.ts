@@ -1,6 +1,6 @@
 /**
- * HTTP client of the API: GET, JSON and byte requests, URLs and query strings, errors with the server's message and
- * hint. The browser sends the token as a cookie.
+ * HTTP client of the server's API: functions for GET, JSON and byte requests, URLs and query strings; errors with the
+ * server's message and hint. Requests send the login token as a cookie.
  */
 /** Error of the server, in the words of the command line. */
 export interface Problem {

@@ -1,6 +1,6 @@
 /**
- * Live state of a run from server-sent events: progress and sampled goodput, queues, ECN marks and pauses of the
- * current trial; final states of runs.
+ * React hook for the live state of a run, received as server-sent events: progress, and samples of goodput, queue
+ * depth, ECN marks and PFC pauses of the current trial, thinned to a limit; list of the final states of runs.
  */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';

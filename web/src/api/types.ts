@@ -1,12 +1,13 @@
 /**
- * Types of the HTTP API's responses: trials, runs, figures, comparisons, diagnoses, hosts, topologies, published
- * results. Generated types of the OpenAPI document where it has them; the JSON of the command line is typed here.
+ * TypeScript types of the HTTP API's responses: trials, runs, figures, comparisons, diagnoses, hosts, topologies,
+ * published results. They refine the types generated from the OpenAPI document; fields that it leaves untyped are
+ * typed here.
  */
 import type { components } from './schema';
 
 type Schemas = components['schemas'];
 
-/** Named fields of a type that allows others. */
+/** Named fields of a type, without its index signature. */
 type Declared<T> = { [Name in keyof T as string extends Name ? never : Name]: T[Name] };
 
 /** A generated type with more exact types of some fields. */
@@ -332,7 +333,7 @@ export interface FabricInsight {
 
 export type Facts = Record<string, string | number | boolean | null>;
 
-/** Cost of a trial's run, and the facts of its hosts where it ran on hosts. */
+/** Time and memory that a trial's run took, and the facts of its hosts where it ran on hosts. */
 export interface Engine {
   hosts?: EngineHost[];
   /** Times of the parts of a run are in a mapping whose name ends in their unit. */

@@ -1,6 +1,6 @@
 /**
- * Root component: theme, query client with retries, notifications, and the router or the login page if a token is
- * required.
+ * Root component: provides theme, query client with retries and notifications; renders the router, or the login page
+ * once the server has rejected a request without a token.
  */
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';

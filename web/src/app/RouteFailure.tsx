@@ -1,4 +1,4 @@
-/** Error page of a route: a page that threw an error, or its code that could not be loaded. */
+/** Error page of the router: shows the error that a page threw, or that the code of a page could not be loaded. */
 import { useRouteError } from 'react-router';
 
 import { Failure } from '../components/QueryStates';

@@ -1,6 +1,6 @@
 /**
- * Frame of all pages: header with navigation, active runs, workspace, API link and colour scheme; the current page
- * below.
+ * Frame of all pages: header with navigation, numbers of active runs, workspace, link to the API page and switch of
+ * the colour scheme; the current page below.
  */
 import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
 import {

@@ -1,4 +1,7 @@
-/** Colours of figures: ink, muted text, grid lines, categories; the Python package draws with the same file. */
+/**
+ * Colours of figures for the web pages: ink, muted text, grid lines, one per category; read from the JSON file whose
+ * colours the Python package uses too.
+ */
 import palette from '../../../python/fabricbench/figures/palette.json';
 
 type Categories = [string, string, string, string, ...string[]];

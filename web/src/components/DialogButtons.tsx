@@ -1,4 +1,4 @@
-/** Bottom of a dialog: error of its request, Cancel button and the button that sends the request. */
+/** Bottom row of a dialog: error of the dialog's request, Cancel button, and the button that sends the request. */
 import { Button, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 

@@ -1,4 +1,7 @@
-/** Definition list of facts: names with underscores as spaces, and values as text or numbers to six digits. */
+/**
+ * HTML definition list of names and values, such as a host's kernel and driver: underscores become spaces, numbers
+ * have six digits; FoldedFacts is such a list that opens on click.
+ */
 import { MISSING, significant } from '../format/numbers';
 
 export type FactValue = string | number | boolean | null | undefined;

@@ -1,4 +1,7 @@
-/** Placeholders of a query's states: Loaded (data, or one of the others), Loading, Failure with retry, and Empty. */
+/**
+ * Components for the states of a request: Loaded renders the data or one of the placeholders Loading and Failure
+ * (with a retry button); Empty is for lists without items; problemText is an error's message and hint.
+ */
 import { Alert, Anchor, Button, Center, Group, Loader, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import type { UseQueryResult } from '@tanstack/react-query';

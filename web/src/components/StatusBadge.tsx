@@ -1,4 +1,7 @@
-/** Badge with the state of a trial, run or campaign, and with a failed verdict of the plan's criteria. */
+/**
+ * Coloured badge with the state of a trial, run or campaign; "not met" for a complete one that fails a criterion of
+ * its plan.
+ */
 import { Badge } from '@mantine/core';
 
 const COLOURS: Record<string, string> = {

@@ -1,6 +1,6 @@
 /**
- * Comparison of a measured run with the simulator's prediction: chart, values, deviation, likely causes and trends over
- * sizes.
+ * Comparison of a measured run with the simulator's prediction of each trial: chart; table of completion times and
+ * bandwidths with deviation and its likely causes; deviation fitted over data sizes (constant and proportional part).
  */
 import { Stack, Text } from '@mantine/core';
 import { Fragment } from 'react';

@@ -1,4 +1,7 @@
-/** Progress of a run or campaign: bar with percentage, reason for waiting, and a grid of named figures. */
+/**
+ * Panel with the progress of a run or campaign: bar with percentage, reason for waiting, and a grid of named values
+ * such as trials done.
+ */
 import { Group, Paper, Progress, SimpleGrid, Text } from '@mantine/core';
 
 interface Props {

@@ -1,6 +1,6 @@
 /**
- * Reads and changes the query parameters of the page's URL, which store filters and selections so that links share
- * them.
+ * React hook that reads and changes the query parameters of the page's URL. They store filters and selections, so
+ * that a link opens the same view.
  */
 import { useCallback } from 'react';
 import { useSearchParams } from 'react-router';

@@ -1,6 +1,6 @@
 /**
- * Titles and values of a backend's facts, such as `wall_s` or `memory_bytes`, whose names end in their unit; flattening
- * of nested facts.
+ * Titles and values of the facts of a trial's run, such as `wall_s` or `memory_bytes`, whose names end in their unit;
+ * flattens nested facts.
  */
 import type { Engine, Facts } from '../api/types';
 import { fileSize, MISSING, significant, simulatedTime } from './numbers';

@@ -1,6 +1,6 @@
 /**
- * Texts, colours and columns for hosts: failed checks, counts of states, ranks, facts, clock errors and endpoint
- * counters.
+ * Texts, colours and table columns for the hosts that measure: failed checks, counts of states, ranges of ranks,
+ * facts, clock offsets and errors, names of endpoint counters.
  */
 import type { EngineHost, HostCheck, HostsFile, HostState } from '../api/types';
 

@@ -1,6 +1,6 @@
 /**
- * Selection and texts of jobs in trials of several jobs: the job that represents a trial, names with sizes, worst job,
- * shared causes.
+ * Selects and names jobs of trials with several jobs: the job that represents a trial, names with data sizes, the job
+ * that loses most against running alone, likely causes that jobs share.
  */
 import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
 import { dataSize, fixed, whole } from './numbers';

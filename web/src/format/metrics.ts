@@ -1,4 +1,7 @@
-/** Values of declared metrics in a job, formatting and headings of metrics, and the worst job by a metric. */
+/**
+ * Reads the values of metrics from a job's results; formats values and headings of metrics; selects the worst job by
+ * a metric and the metrics of a view.
+ */
 import type { JobMetrics, Metric } from '../api/types';
 import { fixed, significant } from './numbers';
 

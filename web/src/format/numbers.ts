@@ -1,6 +1,6 @@
 /**
- * Number formats of the reports: counts, significant digits, data sizes (1 KB = 1,024 bytes), file sizes, durations,
- * simulated time, dates.
+ * Formats numbers as the reports do: counts, significant digits, data sizes (1 KB = 1,024 bytes), file sizes,
+ * durations, simulated time, dates.
  */
 export const MISSING = '–';
 

@@ -1,4 +1,7 @@
-/** Texts of a trial's variant and swept values, such as `dcqcn, kmin 100KB`. */
+/**
+ * Texts that identify a trial among those of its run: variant of the plan and values of swept parameters, such as
+ * `dcqcn, kmin 100KB`.
+ */
 export type Axes = Record<string, unknown>;
 
 /** Each value with the last part of its field's path, or the whole path where last parts are equal. */

@@ -1,4 +1,7 @@
-/** Plotly chart of a figure from the server, with loading state, errors and zoom events; CaptionedChart adds the caption. */
+/**
+ * Draws a figure of the server with Plotly, with loading state and errors, and reports zooms along the horizontal
+ * axis; CaptionedChart adds the caption.
+ */
 import { Skeleton, Text } from '@mantine/core';
 import type { ModeBarDefaultButtons, PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
 import { useEffect, useRef, useState } from 'react';

@@ -1,4 +1,7 @@
-/** Filter of the chunks in a timeline by job, sending ranks and status, and its parsing from the page's URL. */
+/**
+ * Controls that filter the chunks (transfers between two ranks) of a timeline by job, sending ranks and status;
+ * parses the filter from the page's URL.
+ */
 import { Group, NativeSelect, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useState } from 'react';

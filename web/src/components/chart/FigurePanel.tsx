@@ -1,6 +1,7 @@
 /**
- * Figure of a trial in a panel with title, caption and filter of chunks; TimeRangeBar shows and resets the time range that
- * all figures over time of a page share through its URL.
+ * Panel that requests and draws one figure of a trial, with title, caption and filter of chunks (transfers between
+ * two ranks). TimeRangeBar shows and resets the time range of all figures over time on a page; the page's URL stores
+ * it.
  */
 import { Button, Group, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';

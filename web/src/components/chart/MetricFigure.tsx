@@ -1,4 +1,4 @@
-/** Figure of a metric against data size, drawn by the server, with a menu to select the metric. */
+/** Chart of a metric against data size, made by the server, with a menu that selects the metric. */
 import { Group, Select, Title } from '@mantine/core';
 
 import { useMetricFigure, useMetrics } from '../../api/queries';

@@ -1,4 +1,4 @@
-/** Loads the Plotly library from the server on first use: the version with which the server made the figures. */
+/** Loads the Plotly library on first use, from the server, whose version of Plotly made the figures. */
 import type Plotly from 'plotly.js';
 
 type PlotlyModule = typeof Plotly;

@@ -1,4 +1,7 @@
-/** Time range that figures over time show: parsed from and written to the URL in ps, applied to a figure's axis, zoomed. */
+/**
+ * Conversions of the time range that a page's figures show: between URL parameters [ps], the horizontal axis of a
+ * figure, and a zoom by the user.
+ */
 import type { Figure, TimeRange } from '../../api/types';
 
 export function timeRangeOf(search: URLSearchParams): TimeRange | null {

@@ -1,4 +1,7 @@
-/** Plain table of all its rows: columns with title, alignment and cell; an optional panel with a heading around it. */
+/**
+ * HTML table that renders all its rows, from declared columns (title, alignment, cell); TablePanel, a panel with a
+ * heading around it; Scrolled, a region that scrolls by mouse and keyboard.
+ */
 import { Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 

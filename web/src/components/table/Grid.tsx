@@ -1,6 +1,6 @@
 /**
- * Table of many rows: renders only visible rows and columns; sorting by headings, keyboard focus, opening and selecting
- * rows.
+ * Table for thousands of rows, of which only the visible rows and columns are rendered; sorts by headings, moves the
+ * focus by keyboard, opens and selects rows.
  */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {

@@ -1,4 +1,4 @@
-/** Parts of tables of metrics: table head with several columns per metric, and the value of a metric in a cell. */
+/** Parts of tables of metrics: a head with several columns per metric, and cells with a value of six digits. */
 import type { ReactNode } from 'react';
 
 import { useMetrics } from '../../api/queries';

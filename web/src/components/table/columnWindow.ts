@@ -1,6 +1,6 @@
 /**
- * Range of visible columns of a wide table, computed from column widths and scroll position; the others are not
- * rendered.
+ * Computes the range of columns of a wide table that are visible, from column widths and scroll position; Grid
+ * renders no others.
  */
 import { type RefObject, useEffect, useState } from 'react';
 

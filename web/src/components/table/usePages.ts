@@ -1,4 +1,7 @@
-/** Loads a long list page by page as its rows become visible; returns total, rows by index, error and refetch. */
+/**
+ * React hook that loads a long list page by page as rows become visible; returns the first page, total, rows by
+ * index, error and refetch.
+ */
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 

@@ -1,4 +1,7 @@
-/** Page of a campaign: progress, analysis of its factors, trials without a record, file of the campaign. */
+/**
+ * Page of a campaign (trials of many plans and parameter values): progress, effects of the parameters, trials without
+ * results, and the campaign's YAML file.
+ */
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useParams } from 'react-router';

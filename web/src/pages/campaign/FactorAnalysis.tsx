@@ -1,6 +1,6 @@
 /**
- * Analysis of a campaign: selection of metric and job, effects of the factors, shares of the variance, best and worst
- * settings with figures and tables, and the Pareto front.
+ * Analysis of a campaign, made by the server: selection of metric and job; effect of each varied parameter (factor),
+ * variance explained, best and worst settings with figures and tables; the Pareto front.
  */
 import { Group, Paper, Select, SimpleGrid, Stack, Switch, Text, Title } from '@mantine/core';
 

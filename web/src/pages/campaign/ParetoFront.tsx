@@ -1,4 +1,7 @@
-/** Pareto front of a campaign: selection of two metrics, figure of all settings, table of the settings on the front. */
+/**
+ * Pareto front of a campaign: selection of two metrics, chart of all settings, and a table of those that no other
+ * setting beats in both.
+ */
 import { Group, Select, Text, Title } from '@mantine/core';
 
 import type { CampaignPareto } from '../../api/campaigns';

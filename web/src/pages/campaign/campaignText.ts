@@ -1,6 +1,6 @@
 /**
- * Texts and table columns of a campaign: end, factors, settings with means, percentages, highlights; when its analysis
- * is due again.
+ * Texts and table columns for a campaign: why it ended early, its varied parameters (factors), settings with means
+ * and confidence intervals, percentages, highlights; asOf decides when its analysis is requested again.
  */
 import type { CampaignAnalysis, CampaignSetting } from '../../api/campaigns';
 import type { Campaign, CampaignDetail } from '../../api/types';

@@ -1,6 +1,6 @@
 /**
- * Page that compares trials, two runs by size, the variants of a run, or a measured run with its prediction: parameters
- * that differ, metrics with ratios.
+ * Page that compares trials, two runs at each data size, the variants of a run, or a measured run with the
+ * simulator's prediction: selection, parameters that differ, chart and tables of metrics with ratios.
  */
 import { Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

@@ -1,4 +1,6 @@
-/** Table of all metrics of a job in several trials, with the ratio to the first trial. */
+/**
+ * Table of all metrics of a job in several trials, with the ratio to the first trial, coloured if better or worse.
+ */
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';

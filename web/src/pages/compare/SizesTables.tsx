@@ -1,4 +1,7 @@
-/** Tables of two runs compared by size: a row for each common size, with the metrics of both and their ratio. */
+/**
+ * Tables of two runs compared by data size: a row for each size that both have, with the metrics of both and their
+ * ratio.
+ */
 import { Stack, Text } from '@mantine/core';
 import { Fragment } from 'react';
 import { Link } from 'react-router';

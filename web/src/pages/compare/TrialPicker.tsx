@@ -1,4 +1,6 @@
-/** Selected trials of a comparison, with the reference first, and a search field that adds another. */
+/**
+ * Badges of the trials selected for comparison, the first being the reference, and a search field that adds another.
+ */
 import { ActionIcon, Badge, Group, Select } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useState } from 'react';

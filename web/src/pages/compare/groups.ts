@@ -1,4 +1,7 @@
-/** Groups the pairs of a comparison by job of the first trial; difference and text of a ratio. */
+/**
+ * Groups the server's comparison of pairs of trials by job of the first trial; decides whether a metric differs, and
+ * formats ratios.
+ */
 import type { ComparedJob, ComparedMetric, ComparedTrial, Comparison } from '../../api/types';
 
 /** A job of the first trial with its counterparts in the other trials. */

@@ -1,4 +1,7 @@
-/** Tables of two runs compared by size: grouping of the pairs into tables, and the metrics of a table. */
+/**
+ * Groups the comparison of two runs into one table per job, variant and swept values, sorted by data size; selects
+ * the metrics of a table.
+ */
 import type { ComparedJob, Comparison, Metric } from '../../api/types';
 import { caseText } from '../../format/sweep';
 

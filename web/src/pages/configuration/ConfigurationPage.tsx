@@ -1,6 +1,6 @@
 /**
- * Page to configure and run a plan: form, YAML editor, map of the fabric, check of the plan, run target; errors lead to
- * their fields.
+ * Page to configure and run a plan: selection of a shipped plan, form, YAML editor, map of the fabric, the server's
+ * check of the plan, run target (simulator or hosts). A click on an error focuses its field.
  */
 import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

@@ -1,6 +1,6 @@
 /**
- * Result of the server's check of a plan: errors, warnings and notes, or the number of trials and the cost; button that
- * starts the run.
+ * Panel with the server's check of a plan: errors, warnings and notes, or the number of trials with estimated time
+ * and memory; button that starts the run.
  */
 import { Anchor, Button, Group, List, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';

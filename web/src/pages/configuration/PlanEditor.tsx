@@ -1,4 +1,6 @@
-/** CodeMirror editor of a plan's YAML, with errors marked at their lines. */
+/**
+ * CodeMirror editor of a plan's YAML: highlighting, search, and errors of the server's check marked at their lines.
+ */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import {

@@ -1,4 +1,7 @@
-/** Panel that selects the run target and a prediction by the simulator, with states and problems of the hosts. */
+/**
+ * Panel that selects where a plan runs (its backend or a file of hosts) and whether the simulator predicts each
+ * trial, with states and problems of the hosts.
+ */
 import { Alert, Badge, Checkbox, Group, Select, Text } from '@mantine/core';
 
 import { useHosts } from '../../api/queries';

@@ -1,4 +1,7 @@
-/** Texts of a plan's errors for the form and the editor, and whether an error is an empty required field. */
+/**
+ * Texts of the errors of a plan's check, for form and editor; recognises errors that only mean an empty required
+ * field.
+ */
 import type { Fault } from '../../api/types';
 
 /** Whether a required field is empty, which is shown as a note. */

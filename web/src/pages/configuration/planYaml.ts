@@ -1,6 +1,6 @@
 /**
- * Edits a plan's YAML field by field and keeps comments and layout: read fields, set and remove values, apply
- * overrides.
+ * Edits a plan's YAML text field by field, preserving comments and layout: parses fields, sets and removes values,
+ * applies `FIELD=VALUE` overrides, finds the smallest change between two texts; first and empty plan.
  */
 import { Document, isCollection, isMap, isScalar, isSeq, parse, parseDocument } from 'yaml';
 

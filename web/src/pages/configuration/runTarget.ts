@@ -1,6 +1,6 @@
 /**
- * Target of a run, the plan's backend or a file of hosts, with or without predictions: from the URL, for requests, and
- * for the menu.
+ * Where a plan runs (its backend or a file of hosts), and whether the simulator predicts each trial: reads it from
+ * the URL, builds request fields and menu items.
  */
 import type { HostsFile } from '../../api/types';
 import { hostsFileText } from '../../format/hosts';

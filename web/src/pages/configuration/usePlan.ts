@@ -1,6 +1,6 @@
 /**
- * Hooks of the configuration page: initial plan, JSON Schema of plans, and the edited plan with its draft and the
- * server's check.
+ * React hooks of the configuration page: load the initial plan and the JSON Schema of plans; hold the edited plan,
+ * store its draft in the browser, and request the server's check.
  */
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';

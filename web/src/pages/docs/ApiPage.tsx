@@ -1,6 +1,6 @@
 /**
- * Page of the HTTP API: Swagger UI with all requests, their fields and responses, in the colour scheme of the
- * application.
+ * Page of the HTTP API's documentation: Swagger UI, drawn from the server's OpenAPI document, in the colour scheme of
+ * the application.
  */
 import 'swagger-ui-dist/swagger-ui.css';
 import './api.css';

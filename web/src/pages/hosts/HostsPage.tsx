@@ -1,4 +1,7 @@
-/** Page of the hosts that can run plans, a table per file of hosts: state, ranks, addresses, failed checks, facts. */
+/**
+ * Page of the hosts that can run plans on a real network: a table per file of hosts with state, ranks, IP address for
+ * test traffic, driver, agent, failed checks and facts of each host.
+ */
 import { Alert, Badge, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 

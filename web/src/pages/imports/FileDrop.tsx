@@ -1,4 +1,4 @@
-/** Area to drop a file on, with a button that selects one, its name and size. */
+/** Area on which the user drops a file, with a button that selects one, its name and size. */
 import { Button, FileButton, Group, Text } from '@mantine/core';
 import { IconFileText } from '@tabler/icons-react';
 import { type DragEvent, useRef, useState } from 'react';

@@ -1,4 +1,7 @@
-/** Form of the options of an import: format, tags, name, plan for simulation, ranks, benchmark. */
+/**
+ * Form of the options of an import of benchmark output: format, tags, name, plan that simulates the benchmark, number
+ * of ranks, name of the benchmark.
+ */
 import { Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core';
 
 import { type Import, useChoices, useShippedPlans } from '../../api/queries';

@@ -1,4 +1,7 @@
-/** Page that imports results measured on a real fabric: file, options, errors, imported runs. */
+/**
+ * Page that imports the output of a benchmark on a real fabric, such as nccl-tests: file, options, import button,
+ * errors, imported runs.
+ */
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';

@@ -1,4 +1,7 @@
-/** Result of an import: table of the imported runs with their sizes, and warnings about omitted parts of the file. */
+/**
+ * Result of an import: table of the imported runs with their data sizes, and warnings about omitted parts of the
+ * file.
+ */
 import { List, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 

@@ -1,4 +1,4 @@
-/** Message about a refused import: error, hint, and the lines of the file around the error. */
+/** Message about an import that the server refused: error, hint, and the lines of the file around the error. */
 import { Alert, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

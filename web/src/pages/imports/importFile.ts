@@ -1,6 +1,6 @@
 /**
- * Size limit of uploaded result files, runs of the imported trials, lines around an error, form labels in messages of
- * the server.
+ * Helpers of the import page: size limit of uploaded files, grouping of imported trials by run, lines around an
+ * error, form labels in place of command-line options in the server's messages.
  */
 import type { Trial } from '../../api/types';
 import { fileSize } from '../../format/numbers';

@@ -1,4 +1,7 @@
-/** Table of the workspace's newest campaigns: state, completed work, trials, failures, time left. */
+/**
+ * Table of the workspace's ten newest campaigns (trials of many plans and parameter values): state, completed work,
+ * trials, failures, time left.
+ */
 import { Progress, Text } from '@mantine/core';
 import { Link } from 'react-router';
 

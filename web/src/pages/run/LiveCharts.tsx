@@ -1,6 +1,6 @@
 /**
- * Live charts of the current trial of a run over its time: goodput, deepest egress queue, ECN marks and pauses if there
- * are any.
+ * Live charts of the trial that a run executes: goodput, deepest egress queue of all switches, and ECN marks and PFC
+ * pauses once there are any; for a trial on hosts only the goodput.
  */
 import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';

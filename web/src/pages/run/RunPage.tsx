@@ -1,6 +1,6 @@
 /**
- * Page of one run: progress, live or recorded charts of a trial, comparison with predictions, results of a search,
- * trials, cancel button.
+ * Page of one run (all trials of a plan): progress, live charts of the current trial or figures of the last finished
+ * one, comparison with predictions, results of a parameter search, table of trials, cancel button.
  */
 import { Alert, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

@@ -1,4 +1,7 @@
-/** Page of all runs of the server: campaigns, then queued, running and ended runs with progress and cancel buttons. */
+/**
+ * Page of the server's runs (all trials of a plan are one run): table of campaigns; table of queued, running and
+ * ended runs with progress and cancel buttons.
+ */
 import { Button, Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { Link } from 'react-router';

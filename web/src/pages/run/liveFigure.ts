@@ -1,4 +1,4 @@
-/** Plotly figure of one live time series of a trial, in the style of the report's figures. */
+/** Builds the Plotly figure of one live time series of a trial, in the style of the report's figures. */
 import type { Point } from '../../api/events';
 import type { Figure } from '../../api/types';
 import { GRID, INK, MUTED } from '../../app/palette';

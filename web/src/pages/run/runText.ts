@@ -1,4 +1,7 @@
-/** Texts of runs and campaigns (progress, target, reason for waiting), and the trials of a run that its page shows. */
+/**
+ * Texts of runs and campaigns: finished trials, backend or hosts, reason for waiting; selects the trials whose charts
+ * and predictions the page of a run shows.
+ */
 import type { Campaign, Run, RunDetail, RunTrial } from '../../api/types';
 import { counted } from '../../format/numbers';
 

@@ -1,4 +1,7 @@
-/** Table of a plan's acceptance criteria per job: limit, measured value, and whether it is met. */
+/**
+ * Table of the acceptance criteria that a plan sets for metrics, per job: limit, measured value, and whether it is
+ * met.
+ */
 import { Badge, Paper, Text, Title } from '@mantine/core';
 
 import { useMetrics } from '../../api/queries';

@@ -1,6 +1,6 @@
 /**
- * Diagnosis of a trial: causes of slow jobs with symptoms, remedies and evidence; queue pairs, rates and ECN marks per
- * uplink; frames lost; PFC frames per priority. RemedyLines are the remedies of one cause.
+ * View "Diagnosis" of a trial: causes of slow jobs with symptoms, remedies and evidence; queue pairs, rates and ECN
+ * marks of each switch's uplinks; frames lost; PFC frames per priority. RemedyLines lists the remedies of a cause.
  */
 import { Code, Paper, Progress, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';

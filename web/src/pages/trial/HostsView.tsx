@@ -1,6 +1,6 @@
 /**
- * View "Hosts" of a measured trial: table of the hosts with facts and clock errors, changed device counters, counters of the
- * endpoints, and all facts and settings of each host.
+ * View "Hosts" of a trial measured on hosts: hosts with facts and clock errors; device counters that changed;
+ * counters of the endpoints that send and receive the data; all facts and settings of each host.
  */
 import { Stack, Text } from '@mantine/core';
 

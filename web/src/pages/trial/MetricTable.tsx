@@ -1,6 +1,6 @@
 /**
- * Table of all measured metrics of a trial with a column per job; with several jobs, metrics of the whole fabric have a
- * table of their own.
+ * Table of all measured metrics of a trial with a column per job; with several jobs, metrics of the whole fabric are
+ * in a separate table.
  */
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Metric } from '../../api/types';

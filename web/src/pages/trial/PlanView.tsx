@@ -1,4 +1,7 @@
-/** View "Plan and run" of a trial: plan as written, overrides, cost and machine; OutputView of an imported trial: benchmark output. */
+/**
+ * View "Plan and run" of a trial: the plan's YAML, its overrides, time and memory that the run took, and the machine.
+ * OutputView, for an imported trial: output of the benchmark.
+ */
 import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 

@@ -1,6 +1,6 @@
 /**
- * View "Port map" of a trial: chassis, port and switch port of each rank, addresses, queue pairs and DSCP; links to
- * complete files.
+ * View "Port map" of a trial: for each rank its port, switch port, addresses, queue pairs and DSCP; links to the
+ * complete CSV and Parquet files.
  */
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 

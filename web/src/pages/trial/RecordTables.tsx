@@ -1,6 +1,6 @@
 /**
- * Tables of a trial's record: selection of the table, filter of rows, downloads, and a grid sorted and paged by the
- * server.
+ * Tables of a trial's record (its results as Parquet tables, such as `chunks` and `ports`): selection of a table,
+ * filter of rows, downloads, and a grid that the server sorts and pages.
  */
 import { Anchor, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';

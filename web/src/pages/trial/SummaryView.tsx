@@ -1,6 +1,6 @@
 /**
- * View "Summary" of a trial: tiles of the main metrics, notes, likely causes, facts of an imported result, criteria,
- * table of all metrics.
+ * View "Summary" of a trial: tiles of the main metrics, notes, failures in the plan later than the end of the trial,
+ * likely causes of slow jobs, source of an imported result, acceptance criteria, table of all metrics.
  */
 import { Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';

@@ -1,6 +1,6 @@
 /**
- * Header of the page of a trial: plan, status, tags and identity; menu of the run's other trials; compare, tag and
- * download.
+ * Header of a trial's page: plan, status, tags, id, backend and variant; menu of the run's other trials; buttons to
+ * compare, tag and download.
  */
 import { Badge, Button, Group, Menu, Select, Text, Title } from '@mantine/core';
 import { IconArrowsDiff, IconChevronDown, IconDownload, IconTag } from '@tabler/icons-react';

@@ -1,6 +1,6 @@
 /**
- * Page of one trial: header and views in tabs (summary, diagnosis, figures and record tables, port map, hosts, plan);
- * FiguresView shows the figures of a view.
+ * Page of one trial: header and views in tabs (summary, diagnosis, figures, tables of its results, map of ranks to
+ * switch ports, hosts, plan); FiguresView draws the figures of a view.
  */
 import { Stack, Tabs } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

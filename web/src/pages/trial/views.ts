@@ -1,6 +1,6 @@
 /**
- * Views of the page of a trial: their titles, record tables and report sections, which of them a trial has; accessors
- * of its jobs and hosts.
+ * Views (tabs) of a trial's page: title, tables of the trial's results and figures of each, and which views a trial
+ * has; accessors of its jobs and hosts; texts of failures in the plan later than the end of the trial.
  */
 import type { EngineHost, FigureSection, JobDetail, TrialDetail } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';

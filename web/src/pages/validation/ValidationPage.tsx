@@ -1,6 +1,7 @@
 /**
- * Page of published results: every published table with its figure, the newest matching trials of this workspace, and
- * deviations.
+ * Page that compares results of this workspace with results published in papers and vendors' test reports: for each
+ * shipped plan that repeats one, a chart and a table of the published value, that of the plan's newest trial here,
+ * and the deviation.
  */
 import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

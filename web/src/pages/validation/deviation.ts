@@ -1,4 +1,7 @@
-/** Deviations of this workspace's results from published ones: text, style, coverage of a table and its metrics. */
+/**
+ * Deviations of this workspace's results from those published in papers and vendors' test reports: text and colour of
+ * a deviation; number of published rows with a trial here; metrics of a table.
+ */
 import type { PublishedPlan } from '../../api/types';
 
 /** Deviations from this size on are highlighted [%]. */

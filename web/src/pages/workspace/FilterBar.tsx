@@ -1,5 +1,6 @@
 /**
- * Filters of the list of trials: search text, plan, tag, status, variant, backend, limits of metrics, deleted trials.
+ * Filters of the list of trials: search text; menus of plan, tag, status, variant and backend; limits of metrics,
+ * such as `ideal_percent<50`; switch for deleted trials.
  */
 import { Button, Group, Select, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';

@@ -1,5 +1,6 @@
 /**
- * List of runs with sortable columns; each row opens to a table of the run's trials with selection, metrics and status.
+ * List of runs (all trials of one plan started together) with sortable columns; each row opens to a table of its
+ * trials with selection, metrics and status.
  */
 import { ActionIcon, Badge, Button, Group, Table, Text } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';

@@ -1,4 +1,4 @@
-/** Toolbar of the selected trials: compare, tag, delete with undo, restore, clear the selection. */
+/** Toolbar for the selected trials: compare, tag, delete with undo, restore, clear the selection. */
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconArrowsDiff, IconRestore, IconTag, IconTrash } from '@tabler/icons-react';

@@ -1,6 +1,6 @@
 /**
- * Page of the workspace: list of runs or trials with search, filters, saved views, sorting, selection, tagging,
- * deletion and undo.
+ * Page of the workspace, the folder with all results: list of runs or trials with search, filters, saved views,
+ * sorting, selection, tagging, deletion and undo.
  */
 import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';

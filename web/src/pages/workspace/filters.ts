@@ -1,4 +1,7 @@
-/** Filters, order and layout of the list of trials, read from the page's URL and written to it. */
+/**
+ * Filters, sort order and layout of the list of trials: reads them from the page's URL, builds the server's query and
+ * the settings of a saved view.
+ */
 import type { TrialFilter } from '../../api/queries';
 import type { Sorting } from '../../components/table/Grid';
 

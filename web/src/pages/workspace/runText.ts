@@ -1,6 +1,6 @@
 /**
- * Texts of a run in the list of runs: numbers of sizes and variants, range of percentages, earlier runs of the same
- * plan.
+ * Texts of a row in the list of runs: numbers of sizes, variants and iterations; range of bus bandwidth in percent of
+ * the ideal; whether earlier runs of the same plan gave the same results.
  */
 import type { RunListRow } from '../../api/types';
 

@@ -1,6 +1,6 @@
 /**
- * Columns of the list of trials (selection, status, plan, size, metrics, criteria, tags, start), and cells shared with
- * the list of runs.
+ * Columns of the list of trials (selection, status, plan, variant, backend, size, collective, metrics, criteria,
+ * tags, start), and cells that the list of runs uses too.
  */
 import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { IconRuler2 } from '@tabler/icons-react';

@@ -1,4 +1,4 @@
-/** State of the selected trials: ids in the order of selection, toggle and clear. */
+/** React hook with the selected trials: ids in the order of selection, a test, toggle and clear. */
 import { useMemo, useState } from 'react';
 
 export function useSelection() {

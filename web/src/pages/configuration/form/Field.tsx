@@ -1,6 +1,6 @@
 /**
- * A field of the plan's form: label with unit, the control for the kinds of values it accepts, reset button and errors;
- * a group for a mapping.
+ * One field of the plan's form: label with unit, control for the kinds of values that the schema allows, reset button
+ * and errors. Mappings become a group of fields, lists of mappings a ListField.
  */
 import { ActionIcon, Text } from '@mantine/core';
 import { IconArrowBackUp } from '@tabler/icons-react';

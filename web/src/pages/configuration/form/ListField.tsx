@@ -1,4 +1,7 @@
-/** List of mappings in the plan's form, such as jobs: a box with the fields of each, buttons to add and remove one. */
+/**
+ * List of mappings in the plan's form, such as its jobs: a box of fields for each, and buttons that add and remove
+ * one.
+ */
 import { ActionIcon, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 

@@ -1,5 +1,6 @@
 /**
- * Fields of a mapping in the plan's form: the first, required, set and wrong ones, and the others behind "more fields".
+ * Fields of a mapping in the plan's form: shows the first seven and those that are required, set or wrong; the others
+ * behind "more fields".
  */
 import { Anchor } from '@mantine/core';
 import { useState } from 'react';

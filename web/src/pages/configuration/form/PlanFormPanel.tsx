@@ -1,6 +1,6 @@
 /**
- * Form of a plan: tabs of its sections with counts of errors, the fields of the current section, and the description of
- * the focused field.
+ * Form of a plan: tabs of its sections with counts of errors, the fields of the open section, and the description of
+ * the focused field. Fields are located in the plan's JSON Schema by dotted names.
  */
 import { Anchor, Badge, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';

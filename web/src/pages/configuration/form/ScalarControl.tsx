@@ -1,6 +1,6 @@
 /**
- * Controls of the plan's form for one scalar (switch, menu, text, text with suggestions) and for a list of scalars as
- * text with commas.
+ * Input controls of the plan's form for one scalar (switch, menu, text, text with suggestions); ListText for a list
+ * of scalars, typed with commas.
  */
 import { Autocomplete, NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';

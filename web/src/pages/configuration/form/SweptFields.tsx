@@ -1,4 +1,7 @@
-/** Swept fields in the plan's form other than sizes: values of each, buttons to add and remove a field. */
+/**
+ * Swept fields of a plan (each value gives trials of its own) in the form, other than sizes: values of each, buttons
+ * to add and remove a field.
+ */
 import { ActionIcon, Button, Group, Text, TextInput, Title } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';

@@ -1,6 +1,6 @@
 /**
- * Control of the plan's form for a field that accepts several kinds of values: menu of the kinds, then the value's own
- * control.
+ * Control of the plan's form for a field that accepts several kinds of values: menu of the kinds (constants, one
+ * value, list, mappings), then the control of the selected kind.
  */
 import { NativeSelect } from '@mantine/core';
 

@@ -1,6 +1,6 @@
 /**
- * React context of the plan's form: schema definitions, values, errors, the function that sets a field, and the field
- * whose help is shown.
+ * React context of the plan's form: schema definitions, values, errors, and functions that set a field and show its
+ * description.
  */
 import { createContext, useContext } from 'react';
 

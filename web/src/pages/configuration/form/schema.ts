@@ -1,6 +1,6 @@
 /**
- * Kinds of values that the plan's JSON Schema allows for a field: resolved references, alternatives, units,
- * placeholders, typed text.
+ * Reads the plan's JSON Schema for the form: resolves references, collects the kinds of values that a field allows
+ * (constants, text, list, mappings), units and placeholders; converts typed text to values.
  */
 export type Scalar = string | number | boolean;
 

@@ -1,4 +1,4 @@
-/** Sections (tabs) of the plan's form and the fields of each; the section of a field. */
+/** Sections (tabs) of the plan's form with the fields of each, and a lookup of the section that contains a field. */
 export interface Section {
   key: string;
   title: string;

@@ -1,6 +1,6 @@
 /**
- * Map of a large fabric: nested boxes of pods, switches and hosts that open on click, and a search for a host or
- * switch.
+ * Map of a large fabric: nested boxes of pods and switches that open on click, hosts coloured by job, and a search
+ * for a host or switch.
  */
 import { Group, Text, TextInput } from '@mantine/core';
 import { useMemo, useState } from 'react';

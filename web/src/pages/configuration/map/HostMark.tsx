@@ -1,4 +1,6 @@
-/** Mark of a host in a map: a circle in the colour of its job, or with an equal sector for each of its jobs. */
+/**
+ * SVG mark of a host on the map of a fabric: a circle in the colour of its job, or with an equal sector for each job.
+ */
 import { sectors } from './topology';
 
 interface Props {

@@ -1,6 +1,6 @@
 /**
- * Map of the plan's fabric: drawing of hosts, switches and links with the ranks of each job in its colour; FoldedMap
- * for large fabrics.
+ * Map of the plan's fabric: SVG drawing of hosts, switches and links, hosts coloured by job, with a legend of the
+ * jobs; uses FoldedMap for large fabrics.
  */
 import { Group, Text } from '@mantine/core';
 import { useMemo } from 'react';

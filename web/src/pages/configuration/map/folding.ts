@@ -1,6 +1,6 @@
 /**
- * Tree of boxes for the map of a large fabric (pods, blocks and tiers of switches, hosts), and search of a host or
- * switch in it.
+ * Builds the tree of boxes for the map of a large fabric (pods, blocks of consecutive switches, tiers, hosts below
+ * each), and finds a host or switch in it.
  */
 import type { Topology, TopologySwitch } from '../../../api/types';
 

@@ -1,4 +1,7 @@
-/** Geometry of a fabric's map: positions of nodes, lines of links, sectors of hosts; jobs and ranks of each host. */
+/**
+ * Geometry for the map of a fabric: positions of nodes, lines of links, sectors of a host's circle; lists the jobs
+ * and ranks on each host.
+ */
 import type { Topology, TopologyLink } from '../../../api/types';
 
 /** Node with its position in the drawing. */
