@@ -1,4 +1,5 @@
-//! The record of a run: its tables, each declared once.
+//! The record of a run: its result tables (chunks, ports, links, paths, time series and others), each
+//! declared once.
 //!
 //! A declaration has the columns in their order, each with its type, unit and meaning. It makes the type of
 //! the rows and, with the feature `arrow`, turns rows into Arrow record batches.

@@ -1,4 +1,5 @@
-//! Cycle detection: checks whether a state repeats, and advances it by whole periods.
+//! Cycle detection in a simulation: `Cycle` visits every field of the state, checks whether the state
+//! repeats, and advances it by whole periods.
 //!
 //! Suppose a state equals that of one period ago, except for times that advanced by the period and counters
 //! that advanced by some step. Then the next period is the same again, as long as no fixed time comes due and

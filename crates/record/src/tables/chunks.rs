@@ -1,5 +1,6 @@
 //! Tables of data chunks: `chunks`, `chunk_steps` (sums by step), `chunk_times` (distribution of completion
-//! times), `reordering`.
+//! times); `reordering` (frames out of order, by distance). A chunk is the data that one rank sends to
+//! another in one transfer of a collective.
 
 use crate::declare::table;
 

@@ -1,4 +1,5 @@
-//! Table `counters`: counters of the devices, the kernel and the endpoint of real hosts.
+//! Table `counters`: counters of real hosts before and after a run, of network devices, the kernel and the
+//! endpoint (the program that sends and receives).
 
 use crate::declare::table;
 

@@ -1,4 +1,5 @@
-//! Tables of the fabric: counters of ports, of their priorities and of links; paths of queue pairs.
+//! Tables of the fabric: `ports`, `priorities` and `links` (counters); `paths` (links that a queue pair's
+//! data takes).
 
 use crate::declare::table;
 
