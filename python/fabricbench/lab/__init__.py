@@ -1,4 +1,4 @@
-"""A plan's fabric as network namespaces on one Linux machine, for traffic of real endpoints.
+"""Builds labs: a plan's fabric as network namespaces on one Linux machine, for traffic of real endpoints.
 
 The modules, in the order of their use:
 

@@ -1,4 +1,4 @@
-"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, slow variables, rails, topology.
+"""Finds causes in choices of NCCL and MPI: TCP, no GPU Direct or peer-to-peer, variables, rails, topology.
 
 Rules: `sockets`, `no_gpu_direct`, `no_peer_to_peer`, `forced_choice`, `cross_rail`, `hidden_topology`.
 """

@@ -1,4 +1,4 @@
-"""Causes with evidence in counters of switches: drops of lossless queues, congestion, link errors, uplinks.
+"""Finds causes in counters of switches: drops of lossless queues, congestion, link errors, load of uplinks.
 
 Counters of different vendors are not comparable, so none are added up over switches: each line of evidence is
 one counter of one switch, with the port or queue where it is largest and its meaning.

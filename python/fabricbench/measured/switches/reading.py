@@ -1,4 +1,4 @@
-"""`read` reads a file of counters of a switch or a host with the reader of its form."""
+"""`read` reads the counters of a switch or a host from a file, by the parser of the detected file format."""
 
 from __future__ import annotations
 
