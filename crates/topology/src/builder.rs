@@ -55,8 +55,8 @@ pub enum TopologySpec {
     FatTree(FatTree),
     /// Servers of several GPUs; NIC `i` of every server is connected to rail switch `i`, rails by spines.
     RailOptimised(RailOptimised),
-    /// Servers of several GPUs in pods with one leaf per rail; leaves of a rail are connected by spines, rails
-    /// by cores.
+    /// Servers of several GPUs in pods with one leaf per rail; leaves of a rail are connected by spines,
+    /// rails by cores.
     RailPods(RailPods),
     /// One leaf-spine fabric per port of the hosts, connected only through the hosts.
     MultiPlane(MultiPlane),

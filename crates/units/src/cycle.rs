@@ -7,8 +7,8 @@
 //!
 //! Every part of such a state is a [`State`](crate::State), which passes each of its fields to a [`Cycle`],
 //! always in the same order. The first pass records the fields, the second compares them, the third advances
-//! them. Code that visits many parts checks between them whether the pass [is over](Cycle::is_over): the first
-//! pass has reached its limit, or the second has found a difference.
+//! them. Code that visits many parts checks between them whether the pass [is over](Cycle::is_over): the
+//! first pass has reached its limit, or the second has found a difference.
 
 use crate::{Counter, Instant, Span};
 

@@ -62,8 +62,8 @@ class Table:
         benchmark: Name of the benchmark, such as `alltoall_perf`.
         collective: The measured operation, by the name of a plan if plans have it.
         ranks: Number of processes or GPUs.
-        size_kind: Kind of its sizes: `data`, or `message` (bytes from a rank to each other rank, or its own
-            contribution).
+        size_kind: Kind of its sizes: `data`, or `message` (bytes from a rank to each other rank, or the
+            block that each rank contributes).
         line: Number of the line where it begins.
         version: Version of the benchmark; empty if the output has none.
         command: The command line, if the file has it; otherwise empty.

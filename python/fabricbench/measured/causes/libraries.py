@@ -182,7 +182,7 @@ _SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
     "NCCL_IB_SPLIT_DATA_ON_QPS": re.compile(r"1"),
     "NCCL_IB_PCI_RELAXED_ORDERING": re.compile(r"0"),
 }
-"""Variables with values below NCCL's own choice, such as few channels or a buffer below 1 of 4 MiB."""
+"""Variables with values below NCCL's own choice, such as few channels or a buffer below 1 MB."""
 
 
 _HALVING: Final[Mapping[str, tuple[str, ...]]] = {

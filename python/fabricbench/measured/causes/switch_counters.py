@@ -38,7 +38,7 @@ _PAUSES: Final = (
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
-"""Pauses that the network sent to a host. Those sent by a host are evidence of a slow host: `host_causes`."""
+"""Pauses that the network sent to a host. Those sent by a host show that it is slow: `host_counters`."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
 _ONE_PORT: Final = 0.9
