@@ -3,8 +3,8 @@
 //! In order of use:
 //!
 //! 1. `builder`: one struct of parameters per shape of network ([`LeafSpine`], [`FatTree`], ...), as a run
-//!    spec (the parameters of one trial) contains it ([`TopologySpec`]), from which [`Builder::build`] builds a
-//!    graph;
+//!    spec (the parameters of one trial) contains it ([`TopologySpec`]), from which [`Builder::build`] builds
+//!    a graph;
 //! 2. `limits`: maximum sizes of a fabric, checked before anything is allocated;
 //! 3. `assembly`: connects nodes by links, and numbers ports in the order of connection;
 //! 4. `address`: the default IP and MAC address of each host port;
