@@ -1,7 +1,7 @@
 """Audits the dependencies: licences and sources of crates, known vulnerabilities of crates and packages.
 
 Each answer has its data source and date. Exit status: 0 if all questions were answered without findings, 1
-with findings, 2 if a question could not be answered: no answer is not a good answer.
+with findings, 2 if a question could not be answered: an unanswered question is not a success.
 """
 
 import datetime

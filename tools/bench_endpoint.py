@@ -4,8 +4,9 @@
 
 Makes two namespaces joined by a veth of MTU 4500, which needs root, and runs both ends of
 `crates/endpoint/benches/speed` there, each on its own core. For each case it prints application data [Gb/s]
-as counted by the receiver, the ratio to the bare loop of the same round, messages per second, and processor
-seconds per gigabyte of each end. The best of all rounds counts: other load can only slow a round down.
+as counted by the receiver, the ratio to a loop of bare sockets in the same round, messages per second, and
+processor seconds per gigabyte of each end. The best of all rounds counts: other load can only slow a round
+down.
 """
 
 from __future__ import annotations

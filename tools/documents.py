@@ -1,10 +1,10 @@
-"""Items of the published documents: parameters, columns, statistics, screens, with evidence in fabricbench.
+"""Lists the items of published test reports and papers, and evidence that fabricbench has them or a reason.
 
-Reads the lists in `docs/documents/*.yaml`, one per document, and renders the tables of the page
-`reference/documents`. Every item has evidence: a shipped plan (with the fields that hold the document's
-values), a metric, a column of a record table, a figure of the report, or a command; or a reason why
-fabricbench lacks it. `tests/docs` compares all of it with the product. A checked figure is a cell of
-docs/reference/validation.md, or a test.
+Items are parameters, columns, statistics and screens. Reads the lists in `docs/documents/*.yaml`, one per
+document, and renders the tables of the page `reference/documents`. Every item has evidence: a shipped plan
+(with the fields that hold the document's values), a metric, a column of a record table, a figure of the
+report, or a command; or a reason why fabricbench lacks it. `tests/docs` compares all of it with the product.
+A checked figure is a cell of docs/reference/validation.md, or a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares estimated with measured costs of runs: the basis of `crates/sim/src/estimate/cost.rs`.
+"""Compares estimated with measured time and memory of runs: the basis of `crates/sim/src/estimate/cost.rs`.
 
 With `--flow` the runs are those of the flow model: the basis of `crates/flow/src/estimate.rs`.
 

@@ -1,4 +1,4 @@
-"""Measures the error of the flow model against packets; writes the validation page and the file of results.
+"""Measures the error of the flow model against the packet simulator; writes a page and a file of results.
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
 from seed 1 on until both have completed `--scenarios` of them: of `tools.swarm.generate`, and as many of

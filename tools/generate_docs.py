@@ -1,7 +1,7 @@
-"""Reference pages of the documentation, rendered from the code; a hook of mkdocs.
+"""Renders the reference pages of the documentation from the code; a hook of mkdocs.
 
-Commands, counters, documents, figures, metrics, models, plan fields, columns of record tables. mkdocs
-adds the pages to docs/reference without writing files; `pages` returns their text.
+The pages are commands, counters, documents, figures, metrics, models, plan fields, columns of record tables.
+mkdocs adds them to docs/reference without writing files; `pages` returns their text.
 """
 
 from __future__ import annotations

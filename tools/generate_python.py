@@ -1,7 +1,8 @@
 """Writes the Python modules that git leaves out: RunSpec, record tables, agents' protocol; for `make build`.
 
-RunSpec becomes TypedDicts, with which mypy checks the expansion of plans, and a table of the ranges of its
-numbers. fabricbench needs these modules, so of fabricbench only the extension is imported.
+RunSpec, the parameters of one trial for the backends, becomes TypedDicts, with which mypy checks the
+expansion of plans, and a table of the ranges of its numbers. fabricbench needs these modules, so of
+fabricbench only the Rust extension is imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shows examples of docstrings as code in the documentation: griffe only supports a section `Examples`."""
+"""Extension of griffe: shows `Example` sections of docstrings as code, as griffe only supports `Examples`."""
 
 from typing import Any
 

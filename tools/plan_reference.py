@@ -1,4 +1,4 @@
-"""Reference page of plan fields, rendered from the JSON Schema: presets, then a table for each mapping."""
+"""Renders the reference page of plan fields from the JSON Schema: presets, then a table for each mapping."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

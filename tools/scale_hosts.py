@@ -3,8 +3,8 @@
     python tools/scale_hosts.py [--leaves 8] [--ranks-per-host 4] [--data-size 1MB]
 
 Makes a lab of 8 hosts for each leaf, which needs root, with an agent on each. One controller, in its own
-process, runs an all-to-all with verified payload. Prints for each host the distance of its start from the
-common one, its stated error and its memory. The exit status is 1 if one of these checks fails:
+process, runs an all-to-all with verified payload. Prints for each host the difference of its start from the
+common start time, its stated clock error and its memory. The exit status is 1 if one of these checks fails:
 
 - every chunk is complete;
 - the start of each host is no farther from the common one than its stated clock error. All hosts of a lab

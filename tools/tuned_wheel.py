@@ -1,8 +1,8 @@
 """Builds the wheel with profile-guided optimisation, using branch counts of the benchmarks of `make bench`.
 
 Three steps: build the benchmarks with counters, run them, and build the wheel with the counts. The results of
-simulations and the supported processors are the same. With --bench the benchmarks are built with the counts
-instead of the wheel, and run, to measure the gain.
+simulations and the supported processors are the same. With --bench, the benchmarks instead of the wheel are
+built with the counts, and run, to measure the gain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Payload of each collective by closed form, derived from the definitions of the algorithms.
+"""Computes the payload of each collective by closed form, derived from the definitions of the algorithms.
 
 The forms are those of docs/plan.md ("Data size") and of the literature. They are implemented independently of
 the engine's schedules, so that they reveal a schedule that sends too much or too little.

@@ -1,4 +1,4 @@
-"""Repeats a run with other options, which must give the same tables, and with changes of known effect."""
+"""Repeats a run with options that must not change its tables, with doubled rates, and in the flow model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small fabrics: topologies, links, load balancing, switches and NICs.
+"""Draws random small fabrics for plans: topologies, links, load balancing, switches, NICs, failures.
 
 A fabric is drawn as a user would write it. Invalid combinations (PFC on InfiniBand, failures of a scheduled
 fabric) are mostly avoided here; the plan's checks must refuse the others with a clear error.

@@ -1,4 +1,4 @@
-"""Random draws from a seed, equal on all machines, so that one integer determines one plan."""
+"""`Draw`: random draws from a seed, equal on all machines, so that one integer determines one plan."""
 
 from __future__ import annotations
 

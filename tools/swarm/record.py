@@ -1,4 +1,4 @@
-"""Record of a run in memory: its tables as frames, its summary and its run spec; runs a trial into one."""
+"""Record of a run in memory: its tables, summary and run spec; `run_trial` runs a trial and returns it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-//! Rows as Arrow record batches: builders of columns by type, and the names of jobs and TCP traffic.
+//! Converts rows to Arrow record batches: builders of columns by type; `Names` returns the name of a job or
+//! of TCP traffic by its index.
 
 use crate::column::Cell;
 use crate::{Batch, Kind, Table};

@@ -1,4 +1,4 @@
-//! Metadata of tables and columns: name, type, unit, meaning.
+//! Metadata of tables and columns: name, type, unit, meaning; trait `Cell` maps Rust types to column types.
 
 use std::sync::Arc;
 

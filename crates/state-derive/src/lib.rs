@@ -1,4 +1,5 @@
-//! `#[derive(State)]`: implements `units::State`, the visitor of all fields of a simulation state.
+//! Macro `#[derive(State)]`: implements the trait `units::State`, which visits all fields of a simulation
+//! state, so that fast-forward can compare and advance them.
 //!
 //! `visit` passes each field, in the order of declaration, to the `visit` of its own type, so that a field
 //! whose type is no state does not compile. An enum passes the index of its variant first. Attributes of

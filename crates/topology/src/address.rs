@@ -1,4 +1,4 @@
-//! IP and MAC addresses of host ports.
+//! Computes IP and MAC addresses of host ports, and MAC addresses of switch ports, from their numbers.
 //!
 //! The IP address of port `p` of host `h` is `10.A.B.C` with
 //!
@@ -9,7 +9,8 @@
 //! This encodes 5 bits of port and 18 bits of host, so every fabric within the limits has unique addresses.
 //! All ports with the same number form one subnet, without a gateway: a `/16`, or the `/8` with more than
 //! 32,768 hosts. The MAC address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) followed by
-//! the attachment number; that of the connected switch port is `02:01` and the same number.
+//! the number of the attachment (a host port connected to the fabric); that of the connected switch port is
+//! `02:01` and the same number.
 
 use crate::limits::{MAX_HOST_PORTS, MAX_HOSTS};
 use std::net::Ipv4Addr;

@@ -1,9 +1,9 @@
-//! Builders of topologies: one struct of parameters per shape, each in its own file; the topology of a run as
-//! one of them; parameters of cables.
+//! Builders of topologies: trait `Builder`; one struct of parameters per shape, each in its own file;
+//! `TopologySpec`, an enum of all shapes; rate and delay of cables (`LinkSpec`).
 //!
 //! Common numbering: nodes are the hosts, then the switches by tier; ports are numbered as documented for
-//! each shape; link `a` is the cable of attachment `a`, followed by the links between switches from the
-//! lowest tier up, ordered by (lower switch, its port).
+//! each shape; link `a` is the cable of attachment `a` (a host port connected to the fabric), followed by the
+//! links between switches from the lowest tier up, ordered by (lower switch, its port).
 
 mod custom;
 mod fat_tree;
@@ -55,8 +55,8 @@ pub enum TopologySpec {
     FatTree(FatTree),
     /// Servers of several GPUs; NIC `i` of every server is connected to rail switch `i`, rails by spines.
     RailOptimised(RailOptimised),
-    /// Servers of several GPUs in pods with one leaf per rail; leaves of a rail are connected by spines, rails
-    /// by cores.
+    /// Servers of several GPUs in pods with one leaf per rail; leaves of a rail are connected by spines,
+    /// rails by cores.
     RailPods(RailPods),
     /// One leaf-spine fabric per port of the hosts, connected only through the hosts.
     MultiPlane(MultiPlane),

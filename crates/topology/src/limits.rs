@@ -1,4 +1,5 @@
-//! Maximum sizes of a fabric, checked before anything is allocated.
+//! Maximum sizes of a fabric, and the checks of a topology's parameters against them before anything is
+//! allocated.
 
 use crate::TopologyError;
 

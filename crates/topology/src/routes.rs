@@ -1,10 +1,11 @@
-//! Equal-cost next hops of every switch towards every host port.
+//! Route tables (`Routes`): equal-cost next hops of every switch towards every host port.
 //!
-//! Shortest paths over the graph of switches. Hosts do not forward, so switches connected only through hosts
-//! (the scale-up switches of two servers) cannot reach each other. In the order of computation:
+//! They are computed as shortest paths over the graph of switches. Hosts do not forward, so switches
+//! connected only through hosts (the scale-up switches of two servers) cannot reach each other. In the order
+//! of computation:
 //!
 //! 1. `switches`: the graph without hosts, its connected components, breadth-first distances;
-//! 2. `targets`: one column per switch with attachments, and the switch port of each attachment;
+//! 2. `targets`: one column per switch with attachments (host ports), and the switch port of each;
 //! 3. `port_lists`: distinct lists of next hops, each stored once;
 //! 4. `rows`: one row per switch with the offset of a list per column; equal rows are stored once.
 //!

@@ -1,4 +1,5 @@
-//! Cycle detection: checks whether a state repeats, and advances it by whole periods.
+//! Cycle detection in a simulation: `Cycle` visits every field of the state, checks whether the state
+//! repeats, and advances it by whole periods.
 //!
 //! Suppose a state equals that of one period ago, except for times that advanced by the period and counters
 //! that advanced by some step. Then the next period is the same again, as long as no fixed time comes due and
@@ -6,8 +7,8 @@
 //!
 //! Every part of such a state is a [`State`](crate::State), which passes each of its fields to a [`Cycle`],
 //! always in the same order. The first pass records the fields, the second compares them, the third advances
-//! them. Code that visits many parts checks between them whether the pass [is over](Cycle::is_over): the first
-//! pass has reached its limit, or the second has found a difference.
+//! them. Code that visits many parts checks between them whether the pass [is over](Cycle::is_over): the
+//! first pass has reached its limit, or the second has found a difference.
 
 use crate::{Counter, Instant, Span};
 

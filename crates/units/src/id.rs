@@ -1,4 +1,5 @@
-//! Typed indices, each into a flat vector of its kind, in creation order; hash maps with such numbers as keys.
+//! Typed indices of nodes, hosts, switches, links, host ports, ranks and transfers, each into a vector of its
+//! kind, in creation order; `NumberMap`, a hash map with numbers as keys and a fast hash.
 
 use crate::{State, mix64};
 use std::collections::HashMap;

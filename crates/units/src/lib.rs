@@ -1,4 +1,5 @@
-//! Units of the simulated world: integer picoseconds, rates, typed ids and named random streams.
+//! Basic types of the simulation: time in integer picoseconds, bit rates, typed ids, named random streams;
+//! detection of a state that repeats.
 //!
 //! No decision in the core uses floating point: an [`Instant`] and a [`Span`] count picoseconds, sizes are
 //! whole bytes and a [`Rate`] converts bytes to picoseconds with integer arithmetic. Every random number is

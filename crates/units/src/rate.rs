@@ -1,4 +1,5 @@
-//! Link and port rates, and the time of bytes at a rate.
+//! Bit rates of links and ports; time that bytes or a frame take at a rate, in fixed point; `Carry` adds up
+//! the truncated fractions of a picosecond.
 
 use crate::{Instant, Span, State};
 use std::fmt;

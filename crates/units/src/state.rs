@@ -1,6 +1,7 @@
-//! Simulation state that fast-forward can compare with that of a period ago and advance by whole periods.
+//! Traits `State` and `Counter` of simulation state, by which fast-forward compares the state with that of a
+//! period ago and advances it by whole periods.
 //!
-//! [`State`] is derived, with attributes on fields for counters and for what is not compared; see
+//! [`State`] is derived, with attributes on fields for counters and for fields that are not compared; see
 //! `state_derive`. Implementations for numbers, times and collections are here.
 
 use crate::{Cycle, Instant, NumberMap, Span};

@@ -1,4 +1,4 @@
-//! Simulated time: instants and spans in picoseconds.
+//! Simulated time in picoseconds: `Instant`, `Span` and their arithmetic; maximum of times in a run spec.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

@@ -1,4 +1,5 @@
-//! Reading and writing of big-endian fields; macros for byte views and for numbers of a given number of bits.
+//! Reads and writes big-endian fields; macros that define byte views of headers, and unsigned numbers with a
+//! given number of bits.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,5 @@
-//! Arbitrary representations for the property tests: every legal state, roughly uniformly distributed.
+//! Generators (proptest strategies) of headers, frames and packets for the property tests: every legal value,
+//! roughly uniformly distributed.
 
 use crate::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::{self, PadCount, Qpn};

@@ -3,8 +3,8 @@
 //!
 //! In the order of data flow:
 //!
-//! 1. `shape`: parameters of a schedule ([`Shape`]): ranks, data size, root, random draws; relation of message
-//!    size and data size ([`shares`]); `parts`: division of data that does not divide equally ([`Parts`]);
+//! 1. `shape`: parameters of a schedule ([`Shape`]): ranks, data size, root, random draws; relation of
+//!    message size and data size ([`shares`]); `parts`: division of data into nearly equal parts ([`Parts`]);
 //! 2. `registry`: [`find`] returns an [`Algorithm`] by name; [`schedule_for`] also checks
 //!    the shape and builds the schedule;
 //! 3. `patterns`: all [`algorithms`], one file for each [`Pattern`];

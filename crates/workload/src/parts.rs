@@ -1,4 +1,4 @@
-//! Division of data into parts of sizes as equal as possible.
+//! Divides data into parts of sizes as equal as possible.
 
 /// Data divided into parts of sizes as equal as possible: the first `bytes mod count` of them have one byte
 /// more than the rest, as Open MPI splits a vector for its rings (`COLL_BASE_COMPUTE_BLOCKCOUNT`). With fewer

@@ -1,4 +1,4 @@
-//! Lookup of algorithms by name, checks before a schedule is built, limits of its size.
+//! Finds algorithms by name, checks parameters before a schedule is built, limits the size of schedules.
 
 use crate::{Algorithm, Pattern, Schedule, Shape, WorkloadError, algorithms, shares};
 

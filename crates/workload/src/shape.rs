@@ -1,4 +1,5 @@
-//! Parameters of a schedule, and the relation of message size and data size of each collective.
+//! Parameters of a schedule (ranks, data size, root, random draws), and the relation of message size and data
+//! size of each collective.
 
 use crate::{Parts, WorkloadError};
 use units::{Rank, Stream};

@@ -1,7 +1,7 @@
-"""Processes in the namespaces of a lab's hosts: one per host, ended at the latest with the lab.
+"""Starts, lists and stops processes in a lab: one in each host's network namespace, ended with the lab.
 
-A process has the network of its host, but the files of the machine. So an agent is best reached by a Unix
-socket in the lab's folder, which does not use the measured network.
+A process has the network of its host, but the files of the machine. So an agent, the program that sends and
+receives, is best reached by a Unix socket in the lab's folder, which does not use the measured network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Description of a lab from a run spec: nodes, ports, shaped links, routes. Creates nothing.
+"""Computes the description of a lab from a run spec: nodes, ports, shaped links, routes. Creates nothing.
 
-At scale N, the fabric's clock runs N times slower: a link has an N-th of its rate, while buffers and ECN
-thresholds keep their bytes, so that filling and draining a queue takes N times as long, like everything else.
+A lab is a plan's fabric in network namespaces. At scale N, the fabric's clock runs N times slower: a link has
+an N-th of its rate, while buffers and ECN thresholds keep their bytes, so that filling and draining a queue
+takes N times as long, like everything else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Creates a lab completely or not at all."""
+"""Creates a lab (namespaces, links, routes, queues) completely or not at all; checks rights and software."""
 
 from __future__ import annotations
 

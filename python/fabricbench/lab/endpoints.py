@@ -1,7 +1,7 @@
-"""Agents on the hosts of a lab, and the hosts file for the controller.
+"""Runs a fabricbench agent on each host of a lab, and writes the hosts file for the controller.
 
-Agents listen at Unix sockets in the lab's folder, accessible only to root, without TLS: calls of the
-controller need no network, so none is added to the measured one.
+Agents, which send and receive the traffic, listen at Unix sockets in the lab's folder, accessible only to
+root, without TLS: calls of the controller need no network, so none is added to the measured one.
 """
 
 from __future__ import annotations

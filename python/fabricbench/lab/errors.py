@@ -1,4 +1,4 @@
-"""Errors of labs that a user can fix."""
+"""`LabError`: an error of a lab that the user can fix, with a hint how."""
 
 from __future__ import annotations
 

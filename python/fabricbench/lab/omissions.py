@@ -1,4 +1,4 @@
-"""Lists the parts of a plan that a lab does not have, before anything runs in it."""
+"""Lists the features of a plan that a lab lacks or implements differently, before anything is run."""
 
 from __future__ import annotations
 

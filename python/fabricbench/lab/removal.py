@@ -1,4 +1,4 @@
-"""Removes a lab, complete or partial."""
+"""Removes a lab, complete or partial: its processes, namespaces and folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal-cost next hops from every switch to every host port, equal to the simulator's route tables."""
+"""Computes equal-cost next hops of every switch to every host port, equal to the simulator's route tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of each lab: its description, written before it is created, and files of its processes.
+"""Folder of each lab: its description, written before the lab is created, and files of its processes.
 
 Folders are in `/run/fabricbench/labs`, which a reboot empties, as it removes namespaces. The variable
 `FABRICBENCH_RUN_DIR` replaces `/run/fabricbench`.

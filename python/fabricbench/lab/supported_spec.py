@@ -1,7 +1,8 @@
-"""Reduces a plan's run spec to the features that a lab has, for the lab and for its simulated twin.
+"""Reduces a plan's run spec to the features that a lab has, for the lab and for its simulation (its twin).
 
-A measured trial and its prediction have the same run spec, so both omit the same features and are comparable.
-Each omitted part is an `Omission`. If nothing useful would be left, `obstacle` returns the reason.
+A run spec has the parameters of one trial. The measured trial in the lab and its predicted twin have the same
+one, so both omit the same features and are comparable. Each omitted part is an `Omission`. If nothing useful
+would be left, `obstacle` returns the reason.
 """
 
 from __future__ import annotations

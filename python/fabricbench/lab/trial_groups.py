@@ -1,7 +1,8 @@
-"""Groups the trials of a plan by lab, and excludes those that no lab can run.
+"""Groups the trials of a plan by lab, excludes those that no lab can run, and chooses the scale of time.
 
 Variants of a plan may have different fabrics. Each fabric is a separate lab, and all trials of one lab run
-together, so that no lab is built twice.
+together, so that no lab is built twice. `fitting_scale` returns the scale, by which a lab's clock is slower,
+at which this machine keeps up with all of them.
 """
 
 from __future__ import annotations

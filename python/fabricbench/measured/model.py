@@ -1,6 +1,6 @@
-"""Measured results as in a benchmark's output: `Row`, `Table`, `Reading`; `UserFacts` from the options.
+"""Results as a benchmark printed them: `Row`, `Table`, `Reading` (a whole file); `UserFacts` from options.
 
-`times_of_ranks` reads the least and the largest time of a rank from the columns of a row.
+`times_of_ranks` returns the times of the fastest and the slowest rank from the columns of a row.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Table:
         benchmark: Name of the benchmark, such as `alltoall_perf`.
         collective: The measured operation, by the name of a plan if plans have it.
         ranks: Number of processes or GPUs.
-        size_kind: Kind of its sizes: `data`, or `message` (bytes from a rank to each other rank, or its own
-            contribution).
+        size_kind: Kind of its sizes: `data`, or `message` (bytes from a rank to each other rank, or the
+            block that each rank contributes).
         line: Number of the line where it begins.
         version: Version of the benchmark; empty if the output has none.
         command: The command line, if the file has it; otherwise empty.
@@ -113,7 +113,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class UserFacts:
-    """Ranks and benchmark of a file by the user, as the output may lack them.
+    """Ranks and benchmark of a file, given by the user, as the output may lack them.
 
     Attributes:
         ranks: Number of ranks; none to use the number in the output.

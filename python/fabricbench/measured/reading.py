@@ -1,4 +1,4 @@
-"""`read` reads a file of measured results with the parser of its format, and checks the whole of it.
+"""`read` reads a file of measured results with the parser of its format, and checks it.
 
 It detects the format of texts and JSON, refuses files of known tools that are not imported, separates runs
 that differ in a setting, and adds warnings about omitted rows and unused options.
@@ -45,7 +45,7 @@ def read(
         name: Its name in errors.
         data: Its bytes.
         format_name: One of `FORMATS`; detected by default.
-        user_facts: Ranks and benchmark by the user, for outputs without them.
+        user_facts: Ranks and benchmark given by the user, for outputs without them.
 
     Raises:
         MeasuredError: It is not the output of a supported benchmark, or a line of it is malformed.

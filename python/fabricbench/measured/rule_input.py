@@ -1,7 +1,8 @@
-"""`RuleInput`: the input of the rules that find causes: results, log, hosts and expected bandwidth of a file.
+"""`RuleInput`, input of the rules about low bandwidth: results, log, hosts and expected bandwidth of a file.
 
-Its properties derive values that several rules use, such as the judged result and its share of the target.
-`Point` is one result, `Hardware` the adapters of a host; `bus_bandwidth` computes the bandwidth of a result.
+Its properties derive values that several rules use, such as the judged result and its fraction of the target
+(the expected bandwidth). `Point` is one result, `Hardware` the adapters of a host; `bus_bandwidth` computes
+the bandwidth of a result.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Adapters of a host, by the user or a plan.
+    """Adapters of a host, given by the user or a plan.
 
     Attributes:
         adapters: Number of adapters; none if unknown.

@@ -1,4 +1,4 @@
-"""Laws about the upper and lower bounds of figures of the table `trials`."""
+"""Laws about the table `trials`: upper and lower bounds of its figures; figures of incomplete jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All laws about records, and their violations by a record."""
+"""Lists all laws about records; `violations` returns those that a record breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws about the table `trials`: its figures are computed again from the other tables.
+"""Laws about the table `trials`: its figures must equal those recomputed from the other tables.
 
 The formulas are those of docs/metrics.md; no code of the analysis is used.
 """

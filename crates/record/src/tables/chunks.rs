@@ -1,5 +1,6 @@
 //! Tables of data chunks: `chunks`, `chunk_steps` (sums by step), `chunk_times` (distribution of completion
-//! times), `reordering`.
+//! times); `reordering` (frames out of order, by distance). A chunk is the data that one rank sends to
+//! another in one transfer of a collective.
 
 use crate::declare::table;
 
@@ -66,8 +67,8 @@ table! {
         /// Last byte delivered in order at the receiver; of a chunk whose queue pair failed that may still
         /// have happened.
         delivered_ps: Option<u64> ["ps"];
-        /// Last byte acknowledged at the sender, never before `delivered_ps` in a simulation. Of real hosts it
-        /// may be: clocks have an error, and adapters (driver `verbs`) acknowledge before the host polls.
+        /// Last byte acknowledged at the sender, never before `delivered_ps` in a simulation. Of real hosts
+        /// it may be: clocks have an error, and adapters (driver `verbs`) acknowledge before the host polls.
         completed_ps: Option<u64> ["ps"];
         /// Flow completion time: `completed_ps` - `start_ps`.
         fct_ps: Option<u64> ["ps"] = |row| Some(row.completed_ps? - row.start_ps?);
@@ -111,8 +112,8 @@ table! {
         /// Congestion notification packets sent by the receiver; of a storage operation, those sent for its
         /// data.
         cnp_tx: u64 ["frames"];
-        /// Congestion notification packets received by the sender; of a storage operation, all that the sender
-        /// of its data received during the operation.
+        /// Congestion notification packets received by the sender; of a storage operation, all that the
+        /// sender of its data received during the operation.
         cnp_rx: u64 ["frames"];
     }
 }
@@ -212,8 +213,9 @@ impl ChunkStepRow {
 
 table! {
     /// Table `chunk_times`: of a run with `observe.chunks` other than `all`, the number of chunks by
-    /// completion time. Chunks that are equal in all other columns share a row, so that percentiles are exact. With backend
-    /// `flow`, where a run has more than 1,048,576 rows, times are rounded to as few picoseconds as possible.
+    /// completion time. Chunks that are equal in all other columns share a row, so that percentiles are
+    /// exact. With backend `flow`, where a run has more than 1,048,576 rows, times are rounded to as few
+    /// picoseconds as possible.
     "chunk_times": ChunkTimeRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);

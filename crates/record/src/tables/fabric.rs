@@ -1,4 +1,5 @@
-//! Tables of the fabric: counters of ports, of their priorities and of links; paths of queue pairs.
+//! Tables of the fabric: `ports`, `priorities` and `links` (counters); `paths` (links that a queue pair's
+//! data takes).
 
 use crate::declare::table;
 
@@ -43,8 +44,8 @@ table! {
         dropped_watchdog_frames: u64 ["frames"];
         /// Their bytes.
         dropped_watchdog_bytes: u64 ["bytes"];
-        /// Frames sent by this port while its link was down, and frames received by this port that had no path
-        /// to their destination left. Pause frames are not counted.
+        /// Frames sent by this port while its link was down, and frames received by this port that had no
+        /// path to their destination left. Pause frames are not counted.
         lost_link_down_frames: u64 ["frames"];
         /// Their bytes.
         lost_link_down_bytes: u64 ["bytes"];

@@ -1,4 +1,5 @@
-//! The tables, each declared once.
+//! Lists all tables of a record: `TABLES`, and `Batch`, an enum with the rows of one table. The modules
+//! declare the tables: row type, columns, meaning.
 
 pub(crate) mod chunks;
 pub(crate) mod connections;

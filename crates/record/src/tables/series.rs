@@ -6,20 +6,21 @@ use std::sync::Arc;
 table! {
     /// Table `series`: sampled values.
     "series": SeriesRow {
-        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `queue_max_bytes` (the
-        /// deepest of all ports of switches at the sample, those without a series included), `tx_bytes` (frame
-        /// bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused
-        /// since the start; priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
-        /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control
-        /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
-        /// hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start;
-        /// only where something fails), `tcp_delivered_bytes` (payload that a TCP connection has delivered in
-        /// order since the start) or `voq_bytes` (bytes received by a port of a scheduled leaf and waiting in its
-        /// virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are those
-        /// waiting for all its fabric links.
+        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `queue_max_bytes`
+        /// (the deepest of all ports of switches at the sample, those without a series included), `tx_bytes`
+        /// (frame bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress
+        /// was paused since the start; priorities that never were are left out), `ecn_kmin_bytes` and
+        /// `ecn_kmax_bytes` (thresholds of a marked priority of a switch's port, with dynamic ECN),
+        /// `rate_bps` (rate that congestion control allows a queue pair, while it has something to send),
+        /// `delivered_bytes` (payload placed at the hosts of a job since the start), `lost_frames` (frames
+        /// lost in the whole fabric since the start; only where something fails), `tcp_delivered_bytes`
+        /// (payload that a TCP connection has delivered in order since the start) or `voq_bytes` (bytes
+        /// received by a port of a scheduled leaf and waiting in its virtual output queues). The
+        /// `queue_bytes` of the first fabric port of a scheduled leaf are those waiting for all its fabric
+        /// links.
         metric: &'static str;
-        /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for
-        /// values of all of it. All rows of a series share it.
+        /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric`
+        /// for values of all of it. All rows of a series share it.
         node: Arc<str>;
         /// Port of the node; 0 of `fabric`.
         port: u32;

@@ -1,5 +1,5 @@
-//! Custom topology: listed switches, hosts and links; checks of names and connections, tiers by distance to
-//! the hosts.
+//! Custom topology: builds the graph of listed switches, their hosts and links; checks names and connections;
+//! computes the tier of each switch from its distance to the hosts.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,4 @@
-//! Multi-plane topology: one separate fabric per NIC port.
+//! Multi-plane topology: one separate leaf-spine fabric per NIC port.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,5 @@
-//! Rail-optimised topology: each NIC of a server is connected to a different switch.
+//! Rail-optimised topology: each NIC of a server is connected to a different switch; spines connect these
+//! switches, and optional scale-up switches the GPUs of a server.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,5 @@
-//! Three-tier rail topology: servers in pods, with several leaves per rail.
+//! Three-tier rail topology: servers in pods with one leaf per rail (the NICs of equal number); spines
+//! connect the leaves of a rail, cores the rails, and optional scale-up switches the GPUs of a server.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

@@ -1,4 +1,4 @@
-//! Distinct lists of next-hop ports, each stored once in one array.
+//! Lists of next-hop ports in one array; `Interner` adds them and stores equal lists once.
 
 use std::collections::HashMap;
 

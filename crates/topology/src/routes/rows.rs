@@ -1,5 +1,6 @@
-//! Computes the route table: one row per switch, one column per switch with attachments. One search fills the
-//! columns of all destinations with the same neighbours; equal rows are stored once.
+//! Computes the route table: one row per switch, one column per switch with attachments (host ports). One
+//! breadth-first search fills the columns of all destinations with the same neighbours; equal rows are stored
+//! once.
 
 use super::port_lists::{Interner, PortLists};
 use super::switches::{Neighbour, Search, Switches};

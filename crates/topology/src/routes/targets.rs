@@ -1,4 +1,4 @@
-//! Switch and switch port of each attachment, and the column of each switch in the route table.
+//! Switch and switch port of each attachment (host port), and the column of each switch in the route table.
 //!
 //! The data read per packet is small, for the cache: 4 bytes per attachment (128 KiB for 32,768 hosts), and 2
 //! more at the last switch.

@@ -1,4 +1,5 @@
-//! IPv4 header without options: addresses, DSCP, ECN, identification, lengths, checksum.
+//! IPv4 header without options: addresses, DSCP, ECN, identification, lengths, checksum. Fragments are
+//! errors.
 
 use crate::bytes::{array, be16, bounded, put, require, require_zero, view};
 use crate::{Error, Result, size};

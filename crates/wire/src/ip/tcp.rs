@@ -1,5 +1,5 @@
 //! TCP header with the options of an established connection: timestamps (RFC 7323) and SACK (RFC 2018), in
-//! the layout of Linux (RFC 7323, appendix A).
+//! the layout of Linux (RFC 7323, appendix A); checksum.
 
 use crate::bytes::{be16, be32, require, require_zero, view};
 use crate::{Error, Result, size};

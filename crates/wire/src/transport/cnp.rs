@@ -1,5 +1,5 @@
 //! Congestion notification packet: sent by a RoCEv2 receiver to the sender of packets that a switch has
-//! marked. IBTA vol. 1, annex A17.9.3.
+//! marked with ECN. IBTA vol. 1, annex A17.9.3.
 
 use crate::bytes::{array, require_zero, view};
 use crate::{Error, Opcode, Psn, Result, bth, size};

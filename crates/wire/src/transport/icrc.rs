@@ -1,5 +1,6 @@
-//! Invariant CRC of a RoCEv2 or InfiniBand packet: covers the fields that no switch may change. IBTA vol. 1,
-//! 7.8.1 and annex A17.
+//! Invariant CRC of a RoCEv2 or InfiniBand packet: covers the fields that no switch may change. Also for
+//! packets of a UDP socket, whose IPv4 identification is unknown: `IdentificationBits` finds it from the CRC.
+//! IBTA vol. 1, 7.8.1 and annex A17.
 
 use crate::bytes::{array, require};
 use crate::infiniband::lrh;

@@ -1,5 +1,5 @@
 //! Headers and trailer of an InfiniBand transport packet, which RoCEv2 has in a UDP datagram: base transport
-//! header, extension headers, invariant CRC. Also operation codes, serial numbers of packets, and congestion
+//! header, extension headers, invariant CRC. Also operation codes, packet sequence numbers, and congestion
 //! notification packets.
 
 pub mod aeth;

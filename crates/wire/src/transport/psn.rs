@@ -1,4 +1,5 @@
-//! Packet sequence numbers: 24-bit serial numbers of a queue pair.
+//! Packet sequence numbers of a queue pair: 24-bit numbers that wrap around; `distance_from` orders two of
+//! them within a window.
 
 use std::fmt;
 use units::{Counter, Cycle, State};

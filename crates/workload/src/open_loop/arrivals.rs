@@ -1,4 +1,4 @@
-//! Arrival times of the messages of an open-loop rank: Poisson or constant gaps.
+//! Times at which a rank sends its messages in open-loop traffic: Poisson arrivals or constant gaps.
 //!
 //! Exponential gaps are drawn in integers. Times are accumulated with 20 fractional bits of a picosecond, so
 //! rounding causes no drift.

@@ -1,4 +1,5 @@
-//! Open-loop traffic: ranks offer messages at given times, regardless of earlier messages.
+//! Builds the schedule of open-loop traffic: ranks send messages at given times, regardless of earlier
+//! messages, to one rank or to ranks drawn at random.
 
 mod arrivals;
 

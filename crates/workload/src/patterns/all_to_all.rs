@@ -1,11 +1,11 @@
-//! All-to-all: rank r's block d ends at rank d, for every pair.
+//! All-to-all: rank r's block d ends at rank d, for every pair; every rank sends all its blocks at once.
 
 use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// Every rank sends S/n to each other rank, all at once. Rank r posts to r + 1, r + 2, ... around the ring,
-/// so that the first messages have different receivers.
+/// Every rank sends S/n (data size S, n ranks) to each other rank, all at once. Rank r posts to r + 1, r + 2,
+/// ... around the ring, so that the first messages have different receivers.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

@@ -1,9 +1,10 @@
 //! Binomial tree algorithms of broadcast and reduce, which is its mirror image.
 //!
-//! There are L = ceil(log2 n) rounds. With ranks counted from the root, in round k of a broadcast every rank
-//! that has the data sends it to the rank 2^(L - 1 - k) after it, if that exists: first to its largest
-//! subtree, one blocking send after the other. A reduce is the same with time and directions reversed.
-//! Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+//! With n ranks there are L = ceil(log2 n) rounds. With ranks counted from the root, in round k of a
+//! broadcast every rank that has the data sends it to the rank 2^(L - 1 - k) after it, if that exists: first
+//! to its largest subtree, one blocking send after the other. A reduce is the same with time and directions
+//! reversed. Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
+//! 2005.
 
 use super::tree::{Edge, Load, Tree};
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape};
@@ -24,7 +25,7 @@ pub(crate) struct Binomial {
     flow: Flow,
 }
 
-/// Every rank ends with the root's buffer: all of S is sent down the tree.
+/// Every rank ends with the root's buffer: all of its data is sent down the tree.
 pub(crate) const BROADCAST: Binomial = Binomial { flow: Flow::FromRoot };
 /// The root ends with the sum of all ranks' buffers: a rank adds the data of its children to its own before
 /// it sends the sum up the tree.

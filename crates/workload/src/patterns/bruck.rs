@@ -1,5 +1,5 @@
-//! All-gather and all-to-all in ceil(log2 n) steps, by Bruck's algorithms: used by MPI libraries for small
-//! data.
+//! All-gather and all-to-all of n ranks in ceil(log2 n) steps, by Bruck's algorithms: used by MPI libraries
+//! for small data.
 //!
 //! Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 //! message-passing systems", 1997; Thakur, Rabenseifner and Gropp, 2005. Any number of ranks. A rank executes

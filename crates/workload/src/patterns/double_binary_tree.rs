@@ -1,10 +1,10 @@
 //! All-reduce on two complementary binary trees, each with half of the data.
 //!
-//! An inner rank of one tree is a leaf of the other (except for rank 0 when n is odd), so that no port
-//! transmits more than 2 S in each direction. Sanders, Speck and Träff, "Two-tree algorithms for full
-//! bandwidth broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is
-//! divided into [`CHUNKS`] chunks, which are pipelined up the tree, where they are reduced, and down again.
-//! Small data makes fewer chunks, and a single byte only one tree.
+//! An inner rank of one tree is a leaf of the other (except for rank 0 when the number of ranks n is odd), so
+//! that with data size S no port transmits more than 2 S in each direction. Sanders, Speck and Träff,
+//! "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; the trees are those of NCCL
+//! since 2.4. Each half is divided into [`CHUNKS`] chunks, which are pipelined up the tree, where they are
+//! reduced, and down again. Small data makes fewer chunks, and a single byte only one tree.
 //!
 //! A rank forwards a chunk as soon as it has it. Leaves start the first chunks at once and every later one
 //! when the chunk [`Lane::window`] before it has been returned to them; like the finite buffers of a library,

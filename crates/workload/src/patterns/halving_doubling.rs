@@ -1,13 +1,13 @@
 //! All-reduce by recursive vector halving and distance doubling, followed by an all-gather in reverse order.
 //!
-//! With n = 2^L ranks there are 2 L steps. At step k < L rank r exchanges with rank r XOR 2^k: each keeps one
-//! half of its data, sends the other half, S / 2^(k + 1), and adds the received data. The nearest rank is
-//! first, with half of the data; the farthest last, with S/n. Rank r ends with the sum of block r with its L
-//! bits reversed. Steps L to 2 L - 1 are the mirrored all-gather, farthest rank first. Rabenseifner,
-//! "Optimization of collective reduction operations", 2004; Thakur, Rabenseifner and Gropp, "Optimization of
-//! collective communication operations in MPICH", 2005; MPICH and Gloo order the distances equally. The other
-//! order, half of the data to the farthest rank, is equal to this one with the ranks assigned to hosts in
-//! bit-reversed order.
+//! With n = 2^L ranks and data size S there are 2 L steps. At step k < L rank r exchanges with rank r XOR
+//! 2^k: each keeps one half of its data, sends the other half, S / 2^(k + 1), and adds the received data. The
+//! nearest rank is first, with half of the data; the farthest last, with S/n. Rank r ends with the sum of
+//! block r with its L bits reversed. Steps L to 2 L - 1 are the mirrored all-gather, farthest rank first.
+//! Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur, Rabenseifner and Gropp,
+//! "Optimization of collective communication operations in MPICH", 2005; MPICH and Gloo order the distances
+//! equally. The other order, half of the data to the farthest rank, is equal to this one with the ranks
+//! assigned to hosts in bit-reversed order.
 
 use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};

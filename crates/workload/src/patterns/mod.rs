@@ -1,5 +1,5 @@
-//! The interface of collective algorithms, and the list of all algorithms by name. A file has one algorithm, or
-//! those that differ in parameters only; `tree` is common to several.
+//! Trait `Pattern`, the interface of collective algorithms, and the list of all algorithms by name. A file
+//! has one algorithm, or those that differ in parameters only; `tree` is common to several.
 
 use crate::{Peer, Relay, Schedule, Shape, WorkloadError};
 

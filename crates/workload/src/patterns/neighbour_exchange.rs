@@ -1,5 +1,5 @@
-//! All-gather in n / 2 steps by alternating exchange with the two neighbours: used by Open MPI for blocks of
-//! medium size.
+//! All-gather of n ranks in n / 2 steps by alternating exchange with the two neighbours: used by Open MPI for
+//! blocks of medium size.
 //!
 //! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet", HPC Asia 2005. n is even.

@@ -3,7 +3,7 @@
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::Rank;
 
-/// The even and the odd rank of each pair send S to each other.
+/// The even and the odd rank of each pair send data of the size S to each other.
 #[derive(Debug)]
 pub(crate) enum Pairs {
     /// Both at once. Different from nccl-tests, which uses a ring: each rank sends to the next one and

@@ -1,13 +1,13 @@
-//! All-to-all in steps, one receiver and one sender at a time.
+//! All-to-all in steps: at each step a rank sends to one other rank and receives from one.
 
 use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// At step k of n - 1, from 0, rank r sends S/n to rank r + k + 1 and receives from rank r - k - 1, so that
-/// each step is a permutation. The next step starts once the rank's receive has arrived and its own send has
-/// been acknowledged, as with `MPI_Sendrecv`. There is no barrier: a rank with fast partners may be several
-/// steps further.
+/// With data size S and n ranks, at step k of n - 1, from 0, rank r sends S/n to rank r + k + 1 and receives
+/// from rank r - k - 1, so that each step is a permutation. The next step starts once the rank's receive has
+/// arrived and its own send has been acknowledged, as with `MPI_Sendrecv`. There is no barrier: a rank with
+/// fast partners may be several steps further.
 ///
 /// Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005. If n
 /// is a power of two they exchange with rank r XOR (k + 1) instead; here every n uses the shift, so that

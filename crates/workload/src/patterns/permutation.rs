@@ -1,9 +1,9 @@
-//! Permutation: every rank sends to one other, and receives from one other.
+//! Permutation traffic: every rank sends to one other and receives from one other, drawn at random.
 
 use crate::{Pattern, Peer, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, Stream};
 
-/// Each rank sends S to its successor in a random permutation without fixed points, all at once.
+/// Each rank sends all its data to its successor in a random permutation without fixed points, all at once.
 ///
 /// The permutation is a single cycle, drawn uniformly from all (n - 1)! of them; derangements of several
 /// cycles are not drawn.

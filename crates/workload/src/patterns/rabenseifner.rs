@@ -1,11 +1,11 @@
 //! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather to the root on the same
 //! butterfly.
 //!
-//! The first L = log2 n steps are those of the all-reduce by halving and doubling. In the gather, farthest
-//! rank first, of each remaining pair the rank on the side opposite the root sends all its data and is done,
-//! so that 1/n, 2/n, ... 1/2 of S is sent in the last steps. Rabenseifner, "Optimization of collective
-//! reduction operations", 2004; used by MPI libraries for large data. Not modelled: numbers of ranks that are
-//! not a power of two.
+//! With n ranks and data size S, the first L = log2 n steps are those of the all-reduce by halving and
+//! doubling. In the gather, farthest rank first, of each remaining pair the rank on the side opposite the
+//! root sends all its data and is done, so that 1/n, 2/n, ... 1/2 of S is sent in the last steps.
+//! Rabenseifner, "Optimization of collective reduction operations", 2004; used by MPI libraries for large
+//! data. Not modelled: numbers of ranks that are not a power of two.
 
 use super::halving_doubling::Butterfly;
 use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};

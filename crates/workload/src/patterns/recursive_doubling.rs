@@ -1,9 +1,10 @@
 //! All-reduce by recursive doubling: used by MPI libraries for small data.
 //!
-//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds the received data. If n is not
-//! a power of two, p = 2^floor(log2 n) ranks exchange: with m = n - p, each even rank below 2 m first sends
-//! its data to the next rank, and receives the result from it at the end. Thakur, Rabenseifner and Gropp,
-//! "Optimization of collective communication operations in MPICH", 2005.
+//! Of n ranks, p = 2^floor(log2 n) exchange data, in log2 p steps: at step k rank r sends all its data to
+//! rank r XOR 2^k and adds the data received from it. If n is not a power of two, then with m = n - p each
+//! even rank below 2 m first sends its data to the next rank, and receives the result from it at the end; the
+//! other ranks, numbered anew, exchange. Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", 2005.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};

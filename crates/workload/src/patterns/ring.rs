@@ -42,8 +42,8 @@ pub(crate) struct Ring {
 /// Every rank ends with the sum of all ranks' buffers: the first cycle reduces each block along the ring, the
 /// second distributes the reduced blocks. At step k rank r sends block (r - k) mod n.
 pub(crate) const ALL_REDUCE: Ring = Ring { directions: Directions::One, cycles: 2, first_block_back: 0 };
-/// Every rank ends with the blocks of all ranks. S is the whole buffer of a rank, which initially contains
-/// block r of size S/n. At step k rank r sends block (r - k) mod n, its own block first.
+/// Every rank ends with the blocks of all ranks. The data size S is the whole buffer of a rank; at first rank
+/// r has block r, of size S/n. At step k rank r sends block (r - k) mod n, its own block first.
 pub(crate) const ALL_GATHER: Ring = Ring { directions: Directions::One, cycles: 1, first_block_back: 0 };
 /// Rank r ends with the sum of all ranks' block r: the first cycle of the all-reduce, with the blocks
 /// renumbered so that each ends at the rank of its number. At step k rank r sends block (r - 1 - k) mod n.

@@ -9,7 +9,8 @@ use units::Rank;
 #[derive(Debug)]
 pub(crate) struct Star {
     flow: Flow,
-    /// Each transfer is the S/n of one rank; the root's own share is not sent. Otherwise it is all of S.
+    /// Each transfer is the share of one rank, S/n (data size S, n ranks); the root's own share is not sent.
+    /// Otherwise it is all of S.
     has_shares: bool,
     /// The root receives by blocking calls, one after the other: announced messages wait.
     is_blocking: bool,
@@ -21,7 +22,7 @@ pub(crate) const GATHER: Star = Star { flow: Flow::ToRoot, has_shares: true, is_
 pub(crate) const SCATTER: Star = Star { flow: Flow::FromRoot, has_shares: true, is_blocking: false };
 /// Every rank ends with the root's buffer: the root sends all of S to each rank.
 pub(crate) const BROADCAST: Star = Star { flow: Flow::FromRoot, has_shares: false, is_blocking: false };
-/// Incast N:1: every rank sends S to the root, which has posted all its receives.
+/// Incast N:1: every rank sends all its data to the root, which has posted all its receives.
 pub(crate) const INCAST: Star = Star { flow: Flow::ToRoot, has_shares: false, is_blocking: false };
 /// The same with a root that receives by blocking calls.
 pub(crate) const LINEAR_INCAST: Star = Star { is_blocking: true, ..INCAST };

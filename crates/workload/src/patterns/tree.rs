@@ -1,4 +1,5 @@
-//! Common part of the tree algorithms: a block is reduced from the leaves to the root, or broadcast from it.
+//! A tree of ranks, common to the tree algorithms: adds the transfers that reduce a block from the leaves to
+//! the root, or broadcast it from the root.
 
 use crate::{ScheduleBuilder, Transfer};
 use std::slice;

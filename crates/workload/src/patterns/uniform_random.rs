@@ -1,9 +1,10 @@
-//! Uniformly random: every rank sends to a rank drawn from the others.
+//! Uniformly random traffic: every rank sends to a rank drawn from the others.
 
 use crate::{Pattern, Peer, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
-/// Each rank sends S to another rank, drawn uniformly and independently: several may draw the same.
+/// Each rank sends all its data to another rank, drawn uniformly and independently: several may draw the
+/// same.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

@@ -1,5 +1,5 @@
-//! The finished schedule: transfers, their dependencies, release times and phases, in closed form or as lists.
-//! Submodules build and transform schedules.
+//! The finished schedule: transfers, their dependencies, release times and phases, computed from the number
+//! of a transfer (closed form) or stored as lists. Submodules build and transform schedules.
 
 mod builder;
 mod closed_form;

@@ -1,4 +1,4 @@
-//! Schedules with rounds that differ, or with barriers between rounds.
+//! Joins the rounds of a job into one schedule: rounds that differ, with or without barriers between them.
 //!
 //! A cycle of phases is stored as one list: the different rounds, each followed by a barrier in which ranks
 //! wait for each other. A rank starts a phase after completing the previous one, and the first again after

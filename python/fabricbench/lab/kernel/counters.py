@@ -1,4 +1,4 @@
-"""Kernel counters of a lab's links, in the form of a network device's counters."""
+"""Reads the counters of a lab's links from the kernel: bytes, frames, drops, queue length, marks, losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ECN marks and random losses on the ports of a lab, by BPF programs in the kernel.
+"""BPF programs that mark frames (ECN) and lose frames at random on the ports of a lab; reads their counts.
 
 As in the simulator, a mark depends on the length of the port's queue when a frame is enqueued: never up to
 Kmin, with a probability rising to Pmax at Kmax, always above. Only ECN-capable frames (ECT) are marked.

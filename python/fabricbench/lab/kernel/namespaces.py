@@ -1,4 +1,4 @@
-"""Named network namespaces: create, remove, run work inside one, find its processes."""
+"""Named network namespaces: create, remove, run a function inside one, find and end its processes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Parser of the output of Intel MPI Benchmarks (IMB-MPI1): `is_output` detects it, `read` returns its tables.
 
-Times are microseconds; of three times the mean over the ranks is used. Mbytes/sec are 1e6 bytes since
-version 2018 and 2^20 before (IMB_output.c), so rates are computed from times, and for Uniband and Biband from
-messages per second. The size is the message size: for Alltoall, Gather, Scatter and Allgather the bytes from
-a rank to each other rank or its own contribution, for the others the whole (Intel MPI Benchmarks User Guide,
-MPI-1 benchmarks). PingPong is half a round trip.
+Times are in microseconds; where a table has minimum, maximum and mean over the ranks, the mean is used.
+Mbytes/sec are 1e6 bytes since version 2018 and 2^20 before (IMB_output.c), so rates are computed from times,
+and for Uniband and Biband from messages per second. The size is the message size: for Alltoall the bytes from
+a rank to each other rank, for Scatter, Gather and Allgather the block of one rank, for the others the whole
+buffer (Intel MPI Benchmarks User Guide, MPI-1 benchmarks). PingPong is half a round trip.
 
-With `-multi`, groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
-slowest group, with 1 each group has its own rows, with its number first.
+With `-multi`, groups of processes run at the same time, and names begin with `Multi-`: with `-multi 0` a row
+is the slowest group, with `-multi 1` each group has its own rows, which begin with its number.
 """
 
 from __future__ import annotations

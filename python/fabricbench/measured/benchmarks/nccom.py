@@ -118,7 +118,7 @@ def is_report(content: Any) -> bool:
 
 
 def read_report(document: Document, content: Any, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
-    """Read a report, with operation and ranks by the user.
+    """Read a report, with operation and ranks given by the user.
 
     Raises:
         MeasuredError: The user gives none, or a result lacks a field or does not follow from them.

@@ -1,10 +1,10 @@
 """Parser of the output of OSU micro-benchmarks, with or without `-f`: `is_output` and `read`.
 
-Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, the bytes from a rank to each
-other rank or its own contribution (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests
-are half a round trip; those of collectives are the mean over the ranks, and with `-f` also the smallest and
-largest rank. osu_bibw sums up both directions, osu_mbw_mr all pairs. The output lacks the number of ranks of
-a collective: it is in the command line before it, or user_facts by the user.
+Rates are MB/s of 1e6 bytes, times microseconds. The size is the message size: the bytes from a rank to each
+other rank, or the block that each rank contributes (OSU micro-benchmarks, README and c/mpi). Latencies of
+point-to-point tests are half a round trip; those of collectives are the mean over the ranks, and with `-f`
+also the smallest and largest rank. osu_bibw adds up both directions, osu_mbw_mr all pairs. The output lacks
+the number of ranks of a collective: it is in the command line before the output, or given by the user.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Rates are MiB/s of 2^20 bytes, also under the head MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
 (perftest, README and print_report_bw in src/perftest_parameters.c). Bidirectional tests print the sum of both
 directions; half of it is the rate of each. Latencies of WRITE and SEND are half a round trip, those of READ
-and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks. `meanings`,
-`benchmark_of` and `row_of` also serve the JSON form.
+and atomics a whole one (print_report_lat). The size is that of one message between two ranks. `meanings`,
+`benchmark_of` and `row_of` also serve the parser of the JSON output.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Detects outputs of known tools that are not imported, by lines and names that only the tool prints.
+"""Detects outputs of known tools that have no parser here, by lines and names that only the tool prints.
 
-`tool_of` and `tool_of_json` return the tool, `hint` the hint of the error.
+`tool_of` and `tool_of_json` return the name of the tool, `hint` the hint for the error message.
 """
 
 from __future__ import annotations

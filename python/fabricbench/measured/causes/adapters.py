@@ -1,7 +1,7 @@
-"""Causes in the adapters of a run: too few, of two kinds, a bond, ports of a lower rate.
+"""Finds causes of low bandwidth in a run's adapters: too few, of two kinds, a bond, ports of a lower rate.
 
-Rules: `few_adapters`, `mixed_adapters`, `bonded`, `stated_slower_port`, `slower_port`. `adapters_that_fit` is
-the number of adapters by the bandwidth, `odd_adapters` those of another kind.
+Rules: `few_adapters`, `mixed_adapters`, `bonded`, `stated_slower_port`, `slower_port`. `adapters_that_fit`
+returns the number of adapters that the bandwidth suggests, `odd_adapters` those of another kind than most.
 """
 
 from __future__ import annotations

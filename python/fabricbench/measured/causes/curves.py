@@ -1,7 +1,8 @@
-"""Causes in sizes and repetitions: latency, collisions, reordering, congestion, placement of buffers.
+"""Finds causes in bandwidth by size and repetition: latency, collisions, reordering, congestion, placement.
 
 Rules: `too_small`, `uneven`, `reordered`, `congested`, `placements`. `repeated` returns the repetitions of a
-size (`Repetition`), `is_uneven` compares them; `scattered` and `is_half_slow` compare both placements.
+size (`Repetition`), `is_uneven` compares them; `scattered` and `is_half_slow` compare in-place and
+out-of-place results.
 """
 
 from __future__ import annotations

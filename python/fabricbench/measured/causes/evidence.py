@@ -1,8 +1,8 @@
-"""`Suspect`, a possible cause, and evidence that several rules use: fraction of the target, bandwidths, tool.
+"""`Suspect`, a possible cause of low bandwidth, and evidence that several rules use.
 
-`reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
-`each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
-`measure_larger` are for the tool of the measurement.
+`reached` is the line with the fraction of the target (the expected bandwidth); `curve` is bandwidth by size
+and `fallen` a fall in it; `each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter;
+`tool`, `is_mpi` and `measure_larger` are for the benchmark that measured.
 
 The confidence of a `Suspect` is `certain` if a line of the file states it, `likely` if a line and a ratio
 support it, `possible` if only a ratio does.

@@ -1,6 +1,7 @@
 """Rules for measurements without another cause: as expected, above the network's rate, or unexplained.
 
-Rules: `as_expected`, `faster_than_network`, `host_software`. `has_reached` is whether the target is reached.
+Rules: `as_expected`, `faster_than_network`, `host_software`. `has_reached` is whether the target (the
+expected bandwidth) is reached.
 """
 
 from __future__ import annotations

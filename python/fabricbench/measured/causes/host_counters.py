@@ -1,4 +1,4 @@
-"""Causes with evidence in counters of hosts: slow receiver, reordering, packet loss, receiver not ready.
+"""Finds causes of low bandwidth in host counters: slow receiver, reordering, packet loss, receiver not ready.
 
 Rules: `slow_receiver`, `reordered`, `lost_packets`, `not_ready`.
 """

@@ -1,4 +1,4 @@
-"""Causes in a test of a pair of hosts: memory of GPUs, connections by rdma_cm, queue pairs.
+"""Finds causes of low bandwidth in a test of two hosts: memory of GPUs, rdma_cm, number of queue pairs.
 
 Rules: `gpu_memory`, `rdma_cm`, `compared_queue_pairs`, `one_queue_pair`.
 """

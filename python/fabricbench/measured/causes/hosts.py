@@ -1,7 +1,7 @@
-"""Causes between memory and adapter of a host: path from GPU to adapter, ACS, PCIe slot, path MTU.
+"""Finds causes of low bandwidth between memory and adapter: path from the GPU, ACS, PCIe slot, path MTU.
 
-Rules: `path_to_adapter`, `access_control`, `slot`, `small_mtu`. `mtu_limit` is a path MTU that limits the
-bandwidth.
+Rules: `path_to_adapter`, `access_control`, `slot`, `small_mtu`. `mtu_limit` returns a path MTU that limits
+the bandwidth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, slow variables, rails, topology.
+"""Finds causes in choices of NCCL and MPI: TCP, no GPU Direct or peer-to-peer, variables, rails, topology.
 
 Rules: `sockets`, `no_gpu_direct`, `no_peer_to_peer`, `forced_choice`, `cross_rail`, `hidden_topology`.
 """
@@ -182,7 +182,7 @@ _SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
     "NCCL_IB_SPLIT_DATA_ON_QPS": re.compile(r"1"),
     "NCCL_IB_PCI_RELAXED_ORDERING": re.compile(r"0"),
 }
-"""Variables with values below NCCL's own choice, such as few channels or a buffer below 1 of 4 MiB."""
+"""Variables with values below NCCL's own choice, such as few channels or a buffer below 1 MB."""
 
 
 _HALVING: Final[Mapping[str, tuple[str, ...]]] = {

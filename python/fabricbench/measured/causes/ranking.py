@@ -1,4 +1,4 @@
-"""`suspects` returns the likely causes of a measurement, each with its evidence, in order.
+"""`suspects` returns the likely causes of low bandwidth in a measurement, in order, each with its evidence.
 
 A cause is listed only with evidence: a line of the file, or the ratio of a measured value to a rate that the
 file, the user or a plan gives. Each names a test or counter that separates it from other causes. `_RULES` is

@@ -1,4 +1,4 @@
-"""Causes with evidence in NCCL's RAS report: lost processes, errors, ranks that differ or are behind.
+"""Finds causes of a hang in NCCL's RAS report: lost processes, errors, ranks that differ or are behind.
 
 Rules: `lost_processes`, `communicator_errors`, `ranks_differ`, `usual_difference`, `ranks_behind`.
 """

@@ -1,4 +1,4 @@
-"""Causes that make a run no measurement of the network: errors, wrong values, single ranks, a single host.
+"""Detects runs that do not measure the network: errors, wrong values, single ranks, a single host.
 
 Rules: `wrong_values`, `failed`, `separate_processes`, `inside_a_host`.
 """

@@ -1,4 +1,4 @@
-"""Causes in settings: runs of a file, or hosts of a run, that differ in one.
+"""Finds settings that may cause low bandwidth: runs of a file, or hosts of a run, differ in them.
 
 Rules: `different_settings`, `hosts_differ`. `comparison` returns the two runs with the largest ratio of
 bandwidths, and the settings that separate them, as `Comparison`.

@@ -1,4 +1,4 @@
-"""Rule `shared_adapters`: adapters that ranks of MPI share, if the number of ranks of a host is unknown."""
+"""Rule `shared_adapters`: MPI ranks may share full adapters, if the number of ranks per host is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes with evidence in counters of switches: drops of lossless queues, congestion, link errors, uplinks.
+"""Finds causes in counters of switches: drops of lossless queues, congestion, link errors, load of uplinks.
 
 Counters of different vendors are not comparable, so none are added up over switches: each line of evidence is
 one counter of one switch, with the port or queue where it is largest and its meaning.
@@ -38,7 +38,7 @@ _PAUSES: Final = (
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
-"""Pauses that the network sent to a host. Those sent by a host are evidence of a slow host: `host_causes`."""
+"""Pauses that the network sent to a host. Those sent by a host show that it is slow: `host_counters`."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
 _ONE_PORT: Final = 0.9

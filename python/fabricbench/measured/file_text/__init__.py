@@ -1,1 +1,1 @@
-"""Text of a measured file: numbered lines, prefixes, origins, JSON fields, intervals of printed numbers."""
+"""Text of a measured file: numbered lines, prefixes of launchers, hosts, JSON fields, rounded numbers."""

@@ -1,6 +1,6 @@
 """`Interval`: the numbers that a printed number with few digits may be rounded from.
 
-Two printed numbers agree if their intervals meet.
+Two printed numbers agree if their intervals overlap.
 """
 
 from __future__ import annotations

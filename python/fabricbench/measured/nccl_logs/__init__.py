@@ -1,1 +1,1 @@
-"""Parsers of what NCCL reports about a run: its debug log, RAS reports, and the Inspector plugin."""
+"""Parsers of NCCL's own outputs about a run: debug log, RAS reports, records of the Inspector plugin."""

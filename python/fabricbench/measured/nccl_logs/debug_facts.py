@@ -1,9 +1,9 @@
 """Facts of a run from NCCL's log (`NCCL_DEBUG=INFO`) and the lines around a benchmark: `debug_facts`.
 
 `DebugFacts` stores them, each with the number and the text of its first line; `facts_of_runs` reads only some
-runs of a file. `setting` returns a variable, `adapter_names` the adapters without their ports. The lines are
-those of `init.cc`, `transport/net.cc`, `transport/net_ib.cc` and `graph/*.cc` of NCCL 2.4 to 2.30; unknown
-lines are ignored.
+runs of a file. `setting` returns an environment variable, `adapter_names` the adapters without their ports.
+The lines are those of `init.cc`, `transport/net.cc`, `transport/net_ib.cc` and `graph/*.cc` of NCCL 2.4 to
+2.30; unknown lines are ignored.
 """
 
 from __future__ import annotations

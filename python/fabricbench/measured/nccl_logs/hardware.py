@@ -1,14 +1,13 @@
 """Rates of ports and PCIe links of adapters (`HardwareFacts`), read from NCCL's log and outputs of tools.
 
 `HardwareReader` reads the lines into `PortRate` and `PcieLink`; `slower_ports` returns the ports below a
-rate, `by_adapter` the rates of each adapter.
+rate, `by_adapter` the rates of each adapter. `LINE_RATES` and `PCIE` list the usual rates of ports and PCIe
+slots.
 
 NCCL logs the rate of each port (`speed=400000`, Mb/s, src/transport/net_ib.cc) and with
 NCCL_DEBUG_SUBSYS=GRAPH the detected topology (`+ PCI[12.0] - NIC/6000`, `+ NET[25.0] - NET/0`, GB/s,
 ncclTopoPrint of src/graph/topo.cc) or writes it as XML (NCCL_TOPO_DUMP_FILE). Other tools: `ibstat`,
 `ibstatus`, `ibv_devinfo`, `ethtool`, `lspci -vv`, and the kernel's message of the PCIe bandwidth of a device.
-
-Rates of ports (`LINE_RATES`) and of PCIe slots (`PCIE`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NCCL's log (`NCCL_DEBUG=INFO`) within the output of nccl-tests: rows split by it, and algorithm choices.
+"""NCCL's log (`NCCL_DEBUG=INFO`) within the output of nccl-tests: joins split rows, reads algorithm choices.
 
 nccl-tests prints a row in three parts, and NCCL's log lines may be written between them without a line break;
 `mended` joins these rows. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL logs algorithm and protocol of each call

@@ -1,4 +1,4 @@
-"""Parser of NCCL's RAS reports (`ncclras`, text or JSON): ranks of a communicator behind, missing or dead.
+"""Parser of NCCL's RAS reports (`ncclras`, text or JSON): ranks that are behind, missing or dead.
 
 `read` returns a `RasReport` with the facts of all reports of a file; `is_output` and `is_json` detect them. A
 `Difference` has the ranks (`RankOf`) of a communicator in groups (`Group`); `Lost` is a line about ranks or

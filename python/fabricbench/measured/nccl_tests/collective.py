@@ -36,7 +36,7 @@ _UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
 
 @dataclass(frozen=True)
 class OutputFacts:
-    """Benchmark and ranks of a table by the output itself.
+    """Benchmark and ranks of a table, from the output itself.
 
     Attributes:
         line: Number of the line where the table begins; none for a JSON file.
@@ -69,7 +69,7 @@ class _Table:
 
     @property
     def ranks(self) -> int | None:
-        """The ranks by the user, else by the list, else by the command line; none without any of them."""
+        """The ranks from the user, else from the list, else the command line; none without any of them."""
         return self.user_facts.ranks or self.stated.listed or self.stated.launched
 
     def spans(self, benchmark: str) -> bool:
@@ -92,8 +92,8 @@ def identify(
     Args:
         document: The file.
         evidence: The printed numbers of the table.
-        stated: Benchmark and ranks by the output.
-        user_facts: Benchmark and ranks by the user.
+        stated: Benchmark and ranks in the output.
+        user_facts: Benchmark and ranks given by the user.
         warnings: Receives a warning for each inferred value.
 
     Raises:

@@ -1,7 +1,7 @@
 """`Header`: facts from the lines before a table of nccl-tests: program, settings, sizes, devices.
 
 `Sizes` are the sizes of a run. `library_version`, `rank_count` and `machine_facts` derive values from these
-facts, also for the JSON form.
+facts, also for the JSON output.
 """
 
 from __future__ import annotations

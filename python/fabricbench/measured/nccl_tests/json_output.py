@@ -1,4 +1,4 @@
-"""Parser of the JSON of nccl-tests (option `-J`): the values of the text with all their digits (src/util.cu).
+"""Parser of the JSON of nccl-tests (option `-J`): values of the text output with all digits (src/util.cu).
 
 `is_output` detects it, `read` returns its tables. The file has the environment of the process; only NCCL's
 own variables of it are stored, since the others may be secrets.

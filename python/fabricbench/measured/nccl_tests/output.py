@@ -1,11 +1,11 @@
 """Parser of the text output of nccl-tests: `is_output` detects it, `read` returns its tables.
 
 Sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds. The size is the larger of the bytes that a
-rank sends and receives, including its own part: the data size S of a plan for every collective (nccl-tests,
+rank sends and receives, including its own part: the `data_size` of a plan for every collective (nccl-tests,
 doc/PERFORMANCE.md and src/common.cu). Versions differ in the name of the check (`error` or `#wrong`) and in
 the columns `redop` and `root`, so columns are identified by their names. Benchmark and ranks of a table are
 checked against its bandwidths (`identify`). `COLLECTIVES` maps benchmarks to collectives of a plan;
-`is_by_cpu_time`, `of_whole` and `collective_of` also serve the JSON form.
+`is_by_cpu_time`, `of_whole` and `collective_of` also serve the parser of the JSON output.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _table_identity(
     table_commands: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
 ) -> tuple[OutputFacts, str]:
-    """Return benchmark and ranks of a table by the output, and the command line that started the run.
+    """Return benchmark and ranks of a table in the output, and the command line that started the run.
 
     Args:
         table: The table.

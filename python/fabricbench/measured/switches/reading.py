@@ -1,4 +1,4 @@
-"""`read` reads a file of counters of a switch or a host with the reader of its form."""
+"""`read` reads the counters of a switch or a host from a file, by the parser of the detected file format."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read(name: str, data: bytes) -> Reading:
 
 
 def _text(document: Document) -> Reading | None:
-    """Read a text by the reader of its form: tables of SONiC, counters of a host, or lines of gnmic."""
+    """Read a text by the parser of its format: tables of SONiC, counters of a host, or lines of gnmic."""
     if openconfig.has_flat(document):
         return openconfig.read_flat(document)
     if sonic_text.has_table(document):

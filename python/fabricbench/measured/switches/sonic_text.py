@@ -1,7 +1,7 @@
 """Reader of SONiC's tables: `show interfaces counters`, `show pfc counters`, `show queue counters` and more.
 
 `has_table` detects them, `read` reads them; `port_counter`, `queue_place` and `cleared_at` also serve SONiC's
-JSON. The forms are those of sonic-utilities, `doc/Command-Reference.md`: `utilities_common/portstat.py`,
+JSON. The tables are those of sonic-utilities, `doc/Command-Reference.md`: `utilities_common/portstat.py`,
 `scripts/pfcstat`, `queuestat`, `wredstat`, `watermarkstat`, `pg-drop` and `pfcwd/main.py`. All are in the
 format `simple` of `tabulate`: a rule of hyphens below the head marks the columns, and numbers are aligned
 right. A column with the value of one counter of SAI gets the name of this counter.

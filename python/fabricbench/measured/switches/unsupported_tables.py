@@ -1,6 +1,6 @@
-"""Detects counters of devices and tools that cannot be read, by lines and names that only they print.
+"""Detects counters in formats without a parser here, by lines and names that only one device or tool prints.
 
-`of_text` and `of_json` return the form as `Foreign`, with a hint.
+`of_text` and `of_json` return the format as `Foreign`, with a hint for the error message.
 """
 
 from __future__ import annotations
