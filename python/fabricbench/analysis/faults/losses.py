@@ -1,4 +1,4 @@
-"""Frames lost by cause, and pauses by port and priority."""
+"""Reads from a record the frames lost by cause, the paused ports, and pause frames by port and priority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Wire rate, losses and sender fractions of a job, from its chunks; overhead of a frame on a link."""
+"""Computes a job's rate on the wire, frame loss, and each sender's fraction of its rate, from its chunks.
+
+A chunk is the part of a collective's data that one rank sends to another in one transfer. Also the overhead
+of a frame on a link.
+"""
 
 from __future__ import annotations
 
