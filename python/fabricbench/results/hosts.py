@@ -1,4 +1,4 @@
-"""The real hosts of a trial: facts, counters of their devices, clock errors, metrics below these."""
+"""Reads the real hosts of a trial: facts, device counters, clock errors; finds times below these errors."""
 
 from __future__ import annotations
 
