@@ -1,4 +1,4 @@
-"""Reads the real hosts of a trial: facts, device counters, clock errors; finds times below these errors."""
+"""Reads a trial's real hosts: facts, device counters, clock errors; finds times below the clock error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads from a record the frames lost by cause, the paused ports, and pause frames by port and priority."""
+"""Lists a trial's frames lost by cause, its paused ports, and pause frames by port and priority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the trials of a campaign and their metrics from the catalog into a table; picks its main metric.
+"""Reads the trials of a campaign with their metrics from the catalog (database of trials); main metric.
 
 A campaign runs plans over combinations of factor values (settings).
 """
