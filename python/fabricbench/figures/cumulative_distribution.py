@@ -1,4 +1,4 @@
-"""Reduces sorted values to the points of a cumulative distribution, with exact tails."""
+"""Reduces values to the points of a cumulative distribution, with exact tails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vertical lines with labels at failures, repairs and route convergence."""
+"""Adds labelled vertical lines to plots over time, at failures, repairs and convergence of routes."""
 
 from __future__ import annotations
 

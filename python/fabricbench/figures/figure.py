@@ -1,4 +1,4 @@
-"""Declaration of a figure: title and texts, section, required tables, and drawing function."""
+"""Data classes that declare a figure (texts, required tables, drawing function) and a report's sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Return type of drawing modules."""
+"""Result of drawing functions: a Plotly figure with its caption; converts it to JSON for HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registry of all figures by name; each is declared in its drawing module."""
+"""Registry of all figures by name, each declared in its drawing module; draws one of them for a trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours and the common layout of every plot.
+"""Colours, axes and the common layout of every plot.
 
 People with colour vision deficiency can distinguish the colours: categories are those of Okabe and Ito
 (2008), with the lightest three darkened; scales darken monotonically, so they also work in black and white. A
@@ -58,7 +58,7 @@ def curve(index: int) -> str:
 
 
 def _shade(colour: str, turn: int) -> str:
-    """Return a colour darkened by the repetition of its list: unchanged, darker, darker still."""
+    """Return a colour darkened by how often its list was repeated: unchanged, darker, darker still."""
     share = _SHADES[turn % len(_SHADES)]
     return colour_at(((0.0, colour), (1.0, INK)), share) if share else colour
 

@@ -1,4 +1,4 @@
-"""Data source of figures: the tables of a trial, and the results of its run."""
+"""Loads the data of figures on first use: tables of a trial, values derived from them, results of its run."""
 
 from __future__ import annotations
 

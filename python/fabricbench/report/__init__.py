@@ -1,1 +1,1 @@
-"""Terminal tables, HTML, JSON, CSV and captures."""
+"""Reports of trials: terminal tables, HTML pages, JSON, CSV, data frames, notebooks and captures."""

@@ -1,1 +1,1 @@
-"""Comparison of jobs with the same job alone, the reference variant, published results and repeats."""
+"""Prepares results of stored trials for reports: jobs with their comparisons, labels, hosts, run outcomes."""

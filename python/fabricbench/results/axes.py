@@ -1,4 +1,4 @@
-"""Names and values of the swept fields of trials, for tables and figures."""
+"""Formats names and values of the plan fields that trials sweep, for tables and figures."""
 
 from __future__ import annotations
 

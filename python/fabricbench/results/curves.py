@@ -1,4 +1,4 @@
-"""Compared trials as curves: each with the other data sizes of its run, a unique name, and its metrics."""
+"""Groups compared trials into curves: each with the other data sizes of its run, and a unique name."""
 
 from __future__ import annotations
 

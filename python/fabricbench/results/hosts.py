@@ -1,4 +1,4 @@
-"""The real hosts of a trial: facts, counters of their devices, clock errors, metrics below these."""
+"""Reads a trial's real hosts: facts, device counters, clock errors; finds times below the clock error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bandwidth of jobs next to others over the iterations of a run, with the overlap of their paths."""
+"""Lists by seed each job's bandwidth next to others relative to alone, and other jobs' load on its links."""
 
 from __future__ import annotations
 

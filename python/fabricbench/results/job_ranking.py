@@ -1,4 +1,4 @@
-"""Several jobs of one trial: total ranks, order by concern, the worst job next to others, texts."""
+"""Ranks the jobs of a trial, failed ones first; finds the job that others slow most; formats both as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Jobs of trials with their summaries and comparisons: the input of every report."""
+"""Builds the input of every report: each job of a trial with its metrics, comparisons and verdict.
+
+Also computes table `trials` of a record (the result tables of a trial).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index of the trials of reference variants: the same job of the reference for each job, and their ratios."""
+"""Index of reference trials: finds the same job of the plan's reference variant for each job, with ratios."""
 
 from __future__ import annotations
 

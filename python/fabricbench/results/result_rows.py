@@ -1,4 +1,4 @@
-"""The trials of a run as rows: their jobs, and labels that are unique."""
+"""Builds rows of tables and figures: one for each job of each trial of a run, with unique labels."""
 
 from __future__ import annotations
 

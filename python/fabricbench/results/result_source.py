@@ -1,4 +1,4 @@
-"""Source of a trial as text: simulated, measured, or another backend."""
+"""Formats the source of a trial: simulated, measured, flow model or another backend, and its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of runs from the jobs of their trials: the worst verdict, the worst job next to others."""
+"""Computes the outcome of each run from its trials: pass or fail, and the job that others slow most."""
 
 from __future__ import annotations
 

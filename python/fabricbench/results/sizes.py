@@ -1,4 +1,4 @@
-"""Sizes of jobs in tables and plots: data sizes or message sizes, whichever the plan sweeps."""
+"""Formats sizes of jobs for tables and plots: data sizes or message sizes, whichever the plan sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index of the trials in which one job ran alone: that of each job of a trial, and the comparison with it."""
+"""Index of trials in which one job ran alone: finds that of each job of a trial, and compares the two."""
 
 from __future__ import annotations
 

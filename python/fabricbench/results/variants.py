@@ -1,4 +1,4 @@
-"""Variants side by side: results for every size and job, and ratios to the reference."""
+"""Arranges the variants of a run side by side: results by size and job, ratios to the reference variant."""
 
 from __future__ import annotations
 

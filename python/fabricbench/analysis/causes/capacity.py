@@ -1,4 +1,4 @@
-"""Search for capacity lost by failures: switches with fewer or slower uplinks for a part of the job."""
+"""Finds capacity that failures took from a job: switches on its paths with fewer or slower uplinks."""
 
 from __future__ import annotations
 

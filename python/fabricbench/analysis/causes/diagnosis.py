@@ -1,4 +1,4 @@
-"""Diagnosis of slow jobs: likely causes, each with its evidence from the counters."""
+"""Diagnoses a trial's slow jobs: runs all searches for causes, sorts the findings and adds remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Counters of one job of a trial, as input of the search for causes: ports, chunks, ideal times."""
+"""Reads the counters of one job as input of the search for causes: ports, sums over chunks, ideal times.
+
+A chunk is the part of a collective's data that one rank sends to another in one transfer.
+"""
 
 from __future__ import annotations
 

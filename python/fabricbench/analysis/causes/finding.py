@@ -1,4 +1,4 @@
-"""A likely cause of a slow job with evidence and remedies, and texts of times, fractions and lists in it."""
+"""Data classes of a likely cause (`Finding`) and its remedies; formats times, fractions and lists in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for causes at senders that leave their port idle: a small window, short packets."""
+"""Finds causes in a sender's settings: a window too small for the round trip, packets below the MTU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for fixed costs of each step: the latency of the path, the software overhead."""
+"""Finds fixed costs of each step of a collective as causes: latency of the path, software overhead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for links and hosts with more load than others: hash collision, oversubscription, incast."""
+"""Finds overloaded links and hosts as causes: hash collisions, oversubscription, incast, rail crossings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls, PFC storms."""
+"""Finds causes in flow control: head-of-line blocking by PFC, slow NICs, deadlocks, PFC storms."""
 
 from __future__ import annotations
 

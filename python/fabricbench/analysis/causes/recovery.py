@@ -1,4 +1,4 @@
-"""Search for losses, retransmissions and slow senders: overruns, go-back-N, timeouts, ECN."""
+"""Finds causes in loss and recovery: frames lost, by cause; go-back-N; timeouts; ECN marking too early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Remedies of each cause: fields of the plan with values to set, each checked by loading the plan with it."""
+"""Proposes remedies for each cause: plan fields with values to set, each checked by loading the plan with it.
+
+Also selects the remedies to try first, and combines two of them.
+"""
 
 from __future__ import annotations
 

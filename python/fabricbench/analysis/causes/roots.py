@@ -1,4 +1,7 @@
-"""Grouping of findings: symptoms under their causes, with fractions of the lost time that do not overlap."""
+"""Groups findings: symptoms under their causes, with fractions of the lost time that do not overlap.
+
+The lost time is the time of a job beyond its ideal time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Settings of a trial that causes depend on, read from its RunSpec; missing ones are unknown."""
+"""Reads the settings of a trial that causes depend on: load balancing, rate control, PFC, ECN, recovery.
+
+They are fields of its RunSpec (the parameters of one trial for the backends); missing ones are unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Comparison of jobs with other trials, repeats, published results and acceptance criteria."""
+"""Compares jobs with those of other trials, with repeats, published results and acceptance criteria."""

@@ -1,4 +1,4 @@
-"""Jobs next to others, compared with the same jobs alone: pairs of trials, ratios, quartiles."""
+"""Compares each job next to others with the same job alone: keys that pair the trials, ratios, quartiles."""
 
 from __future__ import annotations
 

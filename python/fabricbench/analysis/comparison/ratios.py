@@ -1,4 +1,7 @@
-"""Ratios of a job to one of another trial, with verdicts, and deviations from published results."""
+"""Computes ratios of one job's metrics to another's, better or worse; deviations from published values.
+
+Published values are those of papers and vendors' test reports.
+"""
 
 from __future__ import annotations
 

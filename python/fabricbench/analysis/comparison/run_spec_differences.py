@@ -1,4 +1,4 @@
-"""Parameters that differ between run specs."""
+"""Lists the fields that differ between RunSpecs (the parameters of trials for the backends), with values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdict on a job: its results against the acceptance criteria of the plan."""
+"""Judges a job's metrics by the acceptance criteria of its plan: pass or fail, for each and in all."""
 
 from __future__ import annotations
 

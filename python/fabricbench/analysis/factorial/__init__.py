@@ -1,1 +1,1 @@
-"""Factorial analysis of cells with repeats: effects with confidence, and fractions of the variance."""
+"""Factorial analysis: effects of parameters with confidence intervals, variance explained, Pareto front."""

@@ -1,4 +1,4 @@
-"""Additive model of factors by least squares: estimable effects, and residuals."""
+"""Fits an additive model of factors by least squares: estimable effects, residuals, interactions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Design:
     """Least squares of value = constant + a term per factor, for the levels of factors in each cell.
 
     The last level of each factor has the term 0, so that the columns of the model are the constant and all
-    other levels. `combination` returns the weights of the cells' values with which something linear in the
-    terms is estimated.
+    other levels. `combination` returns the weights of the cells' values that estimate a linear combination of
+    terms.
     """
 
     def __init__(self, cells: Sequence[Sequence[int]], sizes: Sequence[int]) -> None:

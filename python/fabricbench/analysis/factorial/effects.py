@@ -1,4 +1,4 @@
-"""Effect of each level of each factor, with confidence over repeats, and fractions of the variance.
+"""Computes the effect of each level of each factor, with confidence intervals, and fractions of the variance.
 
 The unit is the cell: one setting of all factors, with its repeats (seeds). Each cell has the same weight,
 whatever its number of repeats, so that a few missing ones change no effect. Effects are those of an additive

@@ -1,4 +1,4 @@
-"""Pareto front of points with two values."""
+"""Finds the Pareto front of points with two values, each to be minimised or maximised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Student's t: half width of a 95 % confidence interval, in standard errors."""
+"""Computes the 97.5 % quantile of Student's t, for confidence intervals of 95 %."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Failures and their effect: recovery of jobs, uplinks left, losses, deadlocks, failures after the end."""
+"""Failures and their effects: recovery of jobs, remaining uplinks, lost frames, deadlocks."""

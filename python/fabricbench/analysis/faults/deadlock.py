@@ -1,4 +1,7 @@
-"""Deadlocks in a record: cycles of pauses, or of queues without credit, parsed from its events."""
+"""Parses deadlocks from a record's events: cycles of switch queues that wait for each other.
+
+A queue waits because the next switch pauses it (PFC) or grants it no credit (InfiniBand).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames lost by cause, and pauses by port and priority."""
+"""Lists a trial's frames lost by cause, its paused ports, and pause frames by port and priority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effect of failures and repairs on jobs: dip of the rate, frames lost, recovery.
+"""Computes the effect of failures and repairs on each job: dip of its rate, frames lost, time to recover.
 
 The rate of a job is computed from the bytes delivered to its hosts between samples of the series
 `delivered_bytes`. It is compared with its mean before the first failure. As collectives pause between steps
@@ -236,7 +236,7 @@ class _JobRate:
 
     @classmethod
     def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _JobRate | None:
-        """Return the course with its rate before the first failure; none if there are too few samples."""
+        """Return the rate of a job, with its mean before the first failure; none with too few samples."""
         # The first interval is left out, as nothing has arrived at its beginning.
         times = [time for time in curve.times if start_ps < time <= first_ps][1:]
         if len(times) <= _LEAST_INTERVALS:

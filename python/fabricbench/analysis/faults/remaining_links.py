@@ -1,4 +1,4 @@
-"""Uplinks of each switch that are up after failures, with their rate; links down when the run ended."""
+"""Computes which uplinks of each switch are up after failures, and their rate; links down at a run's end."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Links of each job of a trial: egress ports that its data, or the responses to it, use or may use.
+"""Finds the links of each job of a trial: egress ports that its data, or the responses to it, may use.
 
-A queue pair whose path is in table `paths` uses that path. Any other queue pair, such as one whose packets
-are sprayed, may use every shortest path between its hosts. So may one that is possibly rerouted, as `paths`
-has the paths before any failure. Responses (ACK, NAK, CNP) have a hash of their own and may use every
-shortest path back.
+A queue pair whose path is in table `paths` of the trial's record uses that path. Any other queue pair, such
+as one whose packets are sprayed, may use every shortest path between its hosts. So may one that is possibly
+rerouted, as `paths` has the paths before any failure. Responses (ACK, NAK, CNP) have a hash of their own and
+may use every shortest path back.
 """
 
 from __future__ import annotations

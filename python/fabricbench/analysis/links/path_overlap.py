@@ -1,4 +1,8 @@
-"""Queue pairs on the same links between switches, and their overlap, from the tables `paths` and `chunks`."""
+"""Finds queue pairs that share links between switches, and the time for which their transfers overlap there.
+
+Transfers are rows of table `chunks` of a record, paths those of table `paths`. Overlap is reported by link,
+and by job: its transfers against those of other jobs on the same links.
+"""
 
 from __future__ import annotations
 

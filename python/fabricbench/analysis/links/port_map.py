@@ -1,7 +1,8 @@
-"""The port map of a run spec: each rank with its port, switch port, addresses and queue pairs.
+"""Builds the port map of a trial: for each rank its port, switch port, addresses and queue pairs.
 
-Computed from the spec, before or after a run. On real hosts, chassis and address are those of the host that
-ran the rank; switch, subnet and MAC address are shown only if the host has the planned address, as in a lab.
+Computed from the RunSpec (the trial's parameters for the backends), before or after a run, as is a table of
+all queue pairs and TCP connections. On real hosts, chassis and address are those of the host that ran the
+rank; switch, subnet and MAC address are shown only if the host has the planned address, as in a lab.
 """
 
 from __future__ import annotations

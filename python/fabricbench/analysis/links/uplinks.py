@@ -1,4 +1,4 @@
-"""Uplinks of each switch: queue pairs, bytes, rates, utilisation, ECN marks; frames that the switch lost."""
+"""Reads the load of each switch's uplinks: queue pairs, bytes, rates, ECN marks; frames the switch lost."""
 
 from __future__ import annotations
 

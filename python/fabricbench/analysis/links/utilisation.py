@@ -1,4 +1,4 @@
-"""Utilisation of links and speed of the engine, for plots and facts."""
+"""Computes link utilisation, over a run and between samples, and the simulator's speed in packet-hops/s."""
 
 from __future__ import annotations
 

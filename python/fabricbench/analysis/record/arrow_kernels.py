@@ -1,4 +1,4 @@
-"""Arrow compute functions, with the names of `pyarrow.compute`, that load fast.
+"""Calls the Arrow compute kernels in use without `pyarrow.compute`, so that small runs start faster.
 
 Importing `pyarrow.compute` creates a Python function for every kernel, which takes 40 ms; a small run needs a
 dozen. The kernels are the same.

@@ -1,7 +1,8 @@
-"""Facts of each job from counts over all chunks, for records in which not every chunk has a row.
+"""Sums each job's chunks from counts, for records in which not every chunk has a row; percentiles of counts.
 
-Tables `chunk_steps` and `chunk_times` hold the counts of the simulator; see `docs/records.md`. Times, rates
-and counters are the same as those from the rows of all chunks.
+A chunk is the part of a collective's data that one rank sends to another in one transfer. Tables
+`chunk_steps` and `chunk_times` hold the counts of the simulator; see `docs/records.md`. Times, rates and
+counters are the same as those from the rows of all chunks.
 """
 
 from __future__ import annotations

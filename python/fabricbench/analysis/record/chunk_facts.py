@@ -1,6 +1,7 @@
-"""One pass over the chunk rows that collects the input of each job's metrics, storage operations included.
+"""Collects the input of each job's metrics, storage operations included, in one pass over its chunk rows.
 
-It needs 8 bytes of memory a row.
+A chunk is the part of a collective's data that one rank sends to another in one transfer. The pass needs 8
+bytes of memory a row.
 """
 
 from __future__ import annotations

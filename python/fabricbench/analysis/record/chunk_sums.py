@@ -1,4 +1,7 @@
-"""Sums over the chunk rows of one job: by step and host while rows are read, then by host."""
+"""Sums the chunk rows of one job: by step of the collective and host while rows are read, then by host.
+
+A chunk is the part of a collective's data that one rank sends to another in one transfer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Percentiles and sums of large columns, exact, without copies in Python objects; Jain's fairness index."""
+"""Computes exact percentiles and sums of large columns without Python objects; Jain's fairness index."""
 
 from __future__ import annotations
 

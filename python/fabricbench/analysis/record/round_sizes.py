@@ -1,4 +1,4 @@
-"""Results by data size for jobs whose rounds have several sizes.
+"""Splits the results of a job by data size, if its rounds (repeated collectives) have several sizes.
 
 Each size is summarised like a job of that size alone, over the rounds that have it. The time of a round is
 that of its slowest rank; as ranks that finish early begin the next round, rounds overlap and count in full.

@@ -1,4 +1,7 @@
-"""Properties of a trial by its RunSpec and outcomes: kind of load of a job, alone or measured, its rounds."""
+"""Reads properties of a trial from its RunSpec and outcomes: kind of each job, rounds, measured or simulated.
+
+The RunSpec has the parameters of one trial for the backends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts from the sampled series of a run: depths of queues, and rates of queue pairs."""
+"""Reads sampled queue depths and queue pair rates from table `series`; 95th percentile of queue depths."""
 
 from __future__ import annotations
 

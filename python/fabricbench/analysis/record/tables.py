@@ -1,4 +1,4 @@
-"""Record tables of a trial, and which of its chunks have rows."""
+"""Interface for reading the tables of a trial's record; which of its chunks (transfers) have rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data of a finished trial: its RunSpec, summary, record tables, plan, and the links of its jobs."""
+"""Data of a finished trial: RunSpec (its parameters), summary, tables, plan, and the links of its jobs."""
 
 from __future__ import annotations
 

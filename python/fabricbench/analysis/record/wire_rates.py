@@ -1,4 +1,8 @@
-"""Wire rate, losses and sender fractions of a job, from its chunks; overhead of a frame on a link."""
+"""Sums a job's chunks to its rate on the wire, frame loss, and the slowest and fastest sender's fraction.
+
+A chunk is the part of a collective's data that one rank sends to another in one transfer. Also the time out
+of service that follows from losses of traffic at a constant rate, and the overhead of a frame on a link.
+"""
 
 from __future__ import annotations
 

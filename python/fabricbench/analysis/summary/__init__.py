@@ -1,1 +1,1 @@
-"""Metrics of each job of a trial, simulated or measured, and results at its observation points."""
+"""Computes the metrics of each job of a trial, simulated or measured, and KPIs at its observation points."""

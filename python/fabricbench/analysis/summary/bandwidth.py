@@ -1,4 +1,4 @@
-"""Bandwidth of collectives: message sizes, bus factors, line rate and ideal goodput of a host."""
+"""Formulas for bandwidths of collectives: message size, bus factor, line rate and ideal goodput of a host."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         "broadcast": lambda _ranks: 1.0,
         "reduce": lambda _ranks: 1.0,
         "send-receive": lambda _ranks: 1.0,
-        # One direction at a time: S in each direction takes the completion time.
+        # One direction at a time: the data size S in each direction takes the completion time.
         "ping-pong": lambda _ranks: 2.0,
-        # S is the data that each sender sends, so the receiver's port transports (n - 1) S.
+        # S is the data that each sender sends, so the port of the receiver of n ranks transports (n - 1) S.
         "incast": lambda ranks: float(ranks - 1),
         "permutation": lambda _ranks: 1.0,
         "uniform-random": lambda _ranks: 1.0,
     }
 )
 """Factor from algbw to busbw by collective, as a function of the number of ranks: the bytes that cross the
-busiest port in one direction, over S. Source: nccl-tests, PERFORMANCE.md; incast and permutation, which it
-does not have, follow the same rule. As there, broadcast counts S once, whatever its algorithm. Ping-pong uses
-one direction at a time and counts both.
+busiest port in one direction, over the data size S. Source: nccl-tests, PERFORMANCE.md; incast and
+permutation, which it does not have, follow the same rule. As there, broadcast counts S once, whatever its
+algorithm. Ping-pong uses one direction at a time and counts both.
 """
 
 

@@ -1,4 +1,4 @@
-"""Time that congestion control needs to converge to fair rates after senders join.
+"""Computes the time that congestion control needs to converge to fair rates after senders join.
 
 Defined in the BMWG draft on training fabrics: M flows have a common bottleneck, M more begin, and the result
 is the time until all have a rate within 10 % of their fair share. A flow is a queue pair; its rate is the one

@@ -1,4 +1,4 @@
-"""Facts about a run from the ports and links of its fabric: pauses, queues, uplinks, imbalance of links."""
+"""Sums the counters of a run's ports and links: pauses, queue depths, load of uplinks, imbalance of links."""
 
 from __future__ import annotations
 

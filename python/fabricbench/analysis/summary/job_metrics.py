@@ -1,4 +1,4 @@
-"""Summary of each job of a trial, computed from its record."""
+"""Computes every metric of each job of a trial from its record (result tables): times, rates, counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summary of a job: parameters, outcome and metrics; the same as a flat row of the table `trials`."""
+"""Data class of a job's parameters, outcome and metrics; converts it to and from rows of table `trials`."""
 
 from __future__ import annotations
 

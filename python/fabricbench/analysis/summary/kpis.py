@@ -1,4 +1,4 @@
-"""KPIs of the BMWG drafts on AI training fabrics, computed from a record.
+"""Computes the KPIs of the IETF BMWG drafts on AI training fabrics from sums over a record.
 
 Formulas, and their differences from the drafts, are in docs/metrics.md; convergence has its own module.
 """

@@ -1,4 +1,4 @@
-"""Summary of a measured result: the same metrics as of a trial, as far as a benchmark measures them.
+"""Computes the metrics of an imported benchmark result, as far as the benchmark measures them.
 
 The specification of a measured trial has `measured`: the benchmark and the facts about the machines that it
 printed; and `jobs`: the operations it ran. It has `fabric` and `transport`, with the fields that the ideal

@@ -1,4 +1,4 @@
-"""KPIs at the three observation points, and the differences between the points.
+"""Computes the KPIs of a run at each of three observation points, and the differences between the points.
 
 The BMWG drafts have three classes of points, which are never mixed: the boundary of the fabric, at the
 Ethernet ports of the adapters; the counters of devices; and the endpoints, from the post of a message to its

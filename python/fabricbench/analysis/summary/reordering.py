@@ -1,4 +1,4 @@
-"""Reordering distances of the frames of each job, from table `reordering`."""
+"""Computes how late frames of each job arrived behind newer ones: late frames, quantiles, histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the storage operations of a job in the measured time."""
+"""Computes IOPS, throughput and latencies of a storage job's operations within the measured time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of single TCP connections: goodput, retransmissions, and the longest time without delivery."""
+"""Computes results of single TCP connections: goodput, retransmissions, longest time without delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of TCP traffic, from the summary of a run."""
+"""Computes results of each TCP entry of a plan: rates, retransmissions, timeouts, RTT, write times."""
 
 from __future__ import annotations
 

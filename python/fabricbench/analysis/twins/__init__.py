@@ -1,4 +1,4 @@
-"""Comparison of a measured trial with its prediction, from records: deviation, causes, fitted endpoints."""
+"""Compares a measured trial with its twin, the simulated prediction; fits endpoints to measurements."""
 
 from fabricbench.analysis.twins.causes import Cause, SlowPair
 from fabricbench.analysis.twins.trend import Trend

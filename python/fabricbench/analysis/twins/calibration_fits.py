@@ -1,11 +1,12 @@
-"""Parameters of endpoints, fitted to medians of point-to-point sweeps, each with its residuals.
+"""Fits parameters of hosts' endpoints to medians of point-to-point measurements, each with its residuals.
 
-- **Rate**: large messages take a + S / rate. If a single queue pair does not reach the rate of several, the
-  rate of several is that of the link; otherwise a single one reaches it already.
+- **Rate**: large messages of S bytes take a + S / rate. If a single queue pair does not reach the rate of
+  several, the rate of several is that of the link; otherwise a single one reaches it already.
 - **Window**: with w packets allowed in flight a queue pair sends w packets per round trip (Little's law), as
-  long as that is slower than the link: rate(w) = w P / RTT. The window is the number of packets in flight
-  that gives, on this path, the rate of one queue pair with the window of the endpoint. If one queue pair
-  fills the link, the window is too large to be measured, and none is returned.
+  long as that is slower than the link: rate(w) = w P / RTT, with P bytes of payload in a packet. The window
+  is the number of packets in flight that gives, on this path, the rate of one queue pair with the window of
+  the endpoint. If one queue pair fills the link, the window is too large to be measured, and none is
+  returned.
 - **Send overhead**: additional time per small message of those that one rank sends back to back, if that is
   longer than on the link; otherwise the link limits, and the gap between their posts is used. Two hosts
   cannot show which of sender and receiver is slower: the result is the cost that both sustain.

@@ -1,7 +1,8 @@
-"""Times of a point-to-point trial, from its table `chunks`: medians over the measured rounds.
+"""Computes medians of the times of ping-pongs and message streams, for calibration of the hosts' endpoints.
 
-Durations are measured at a single host, or over a round trip, so that an offset between the clocks of two
-hosts cancels: the turnarounds at both ends are added, as are both directions of a message.
+Times are from table `chunks` of a trial, over its measured rounds. A turnaround lasts from the arrival of a
+message to the post of the answer. Offsets between the clocks of two hosts cancel: turnarounds and transfers
+are measured at one host, and the time one way is half of a round trip less both turnarounds.
 """
 
 from __future__ import annotations

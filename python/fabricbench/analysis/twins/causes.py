@@ -1,4 +1,4 @@
-"""Likely causes why a measured job deviates from its prediction, from differences of their records.
+"""Finds likely causes of a measured job's deviation from its simulated prediction, by comparing both records.
 
 A cause is a difference between both records; that it made the job slower is likely, not proven. Values that
 only one of the records has are left out.

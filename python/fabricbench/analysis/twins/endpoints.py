@@ -1,4 +1,4 @@
-"""Times and counters of the endpoints of one job, by pair of ranks, from table `chunks`."""
+"""Sums times and error counters of a job's transfers by pair of ranks, from table `chunks` of a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for queue pairs on other paths than predicted, by the bytes of the uplinks of each switch.
+"""Detects queue pairs on other paths than predicted, by the bytes on the uplinks of each switch.
 
 Counters of links do not name queue pairs. If an uplink transported more than every predicted one of its
 switch, more queue pairs were on one link: that is certain. If uplinks were only swapped, it is possible.

@@ -1,4 +1,4 @@
-"""Fit of measured to predicted times over the sizes of a job: a fixed overhead, and a rate.
+"""Fits a job's measured times to its predicted ones, over its data sizes: a fixed overhead, and a rate.
 
 The model is measured = fixed + factor * predicted, fitted by least squares of the relative residuals, so that
 small sizes have the same weight as large ones. It separates an overhead of each operation (software, message

@@ -1,4 +1,4 @@
-"""A measured job compared with the simulator's prediction of the same job: at one size, and over several."""
+"""Compares a measured job with the simulator's prediction of it: deviation and causes, also over sizes."""
 
 from __future__ import annotations
 

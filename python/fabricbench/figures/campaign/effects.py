@@ -1,4 +1,4 @@
-"""The effect of each value of each factor, with its interval."""
+"""Draws the effect of each value of each factor of a campaign on a metric, with confidence intervals."""
 
 from __future__ import annotations
 

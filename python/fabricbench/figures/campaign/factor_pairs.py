@@ -1,4 +1,4 @@
-"""Heat maps of a metric over two factors of a campaign, with the means of the settings."""
+"""Draws heat maps of the mean of a metric over each pair of the strongest factors of a campaign."""
 
 from __future__ import annotations
 

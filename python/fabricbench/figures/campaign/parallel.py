@@ -1,4 +1,4 @@
-"""Parallel coordinates: a line per setting through its factor values to its value of the metric."""
+"""Draws parallel coordinates of a campaign: a line per setting, through its factor values to its metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scatter plot of two metrics of a campaign, with the Pareto front of its settings."""
+"""Draws two metrics of a campaign as a scatter plot of its settings, with their Pareto front."""
 
 from __future__ import annotations
 

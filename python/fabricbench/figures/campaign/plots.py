@@ -1,4 +1,4 @@
-"""Every figure of a metric of a campaign, by name."""
+"""Draws every figure of one metric of a campaign, by name."""
 
 from __future__ import annotations
 

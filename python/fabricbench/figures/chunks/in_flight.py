@@ -1,7 +1,8 @@
-"""Heat map of ranks with a chunk in flight over time: the timeline for more ranks than lanes.
+"""Draws a heat map of ranks with a chunk in flight over time, where a timeline would need too many lanes.
 
-Nothing is left out: every rank is in a row, and every moment of every chunk in a cell. A cell is the
-percentage of its time bin, averaged over its ranks, in which they had at least one chunk in flight.
+A chunk is the part of a collective's data that one rank sends to another in one transfer. Nothing is left
+out: every rank is in a row, and every moment of every chunk in a cell. A cell is the percentage of its time
+bin, averaged over its ranks, in which they had at least one chunk in flight.
 """
 
 from __future__ import annotations

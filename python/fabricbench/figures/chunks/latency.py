@@ -1,4 +1,4 @@
-"""Frame latency: distributions over the chunks of a trial."""
+"""Draws distributions of frame latency over a trial's chunks (transfers): smallest, mean, largest of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Progress of every sending rank over time, for runs whose timeline cannot show every chunk."""
+"""Draws the percentage of each sending rank's chunks (transfers) that are complete, over time.
+
+It is for runs whose timeline cannot show every chunk.
+"""
 
 from __future__ import annotations
 

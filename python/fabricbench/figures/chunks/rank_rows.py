@@ -1,4 +1,4 @@
-"""Groups ranks into rows, for drawings with fewer rows than sending ranks."""
+"""Groups sending ranks into rows of a drawing that has fewer rows than ranks: by switch, or consecutive."""
 
 from __future__ import annotations
 

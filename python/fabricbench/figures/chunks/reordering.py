@@ -1,4 +1,4 @@
-"""Distances of frames that arrived out of order."""
+"""Draws histograms of how far the frames of each job arrived behind newer ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Timeline of the chunk transfers: one bar from the first byte offered to the last byte acknowledged.
+"""Draws the timeline of chunks: a bar from the first byte offered to the last byte acknowledged.
 
-With more ranks than lanes it is a heat map, see `in_flight`.
+A chunk is the part of a collective's data that one rank sends to another in one transfer. If ranks need more
+lanes than a drawing has, it is a heat map; see `in_flight`.
 """
 
 from __future__ import annotations

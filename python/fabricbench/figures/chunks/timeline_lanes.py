@@ -1,9 +1,9 @@
-"""Window of a timeline, its bars, and the lane of each.
+"""Selects the chunks of a timeline by time window and filters, and lays out their bars in lanes.
 
-A bar is a chunk; a lane is one row of the drawing; a rank that sends several chunks at once needs several
-lanes. If a few ranks have more chunks or lanes than a browser draws well, sequential chunks of a rank are
-merged into longer bars, and concurrent chunks are selected evenly. More ranks than that are drawn as a heat
-map: see `in_flight`.
+A bar is a chunk (a transfer from one rank to another); a lane is one row of the drawing; a rank that sends
+several chunks at once needs several lanes. If a few ranks have more chunks or lanes than a browser draws
+well, sequential chunks of a rank are merged into longer bars, and concurrent chunks are selected evenly. More
+ranks than that are drawn as a heat map: see `in_flight`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Positions of a fabric's nodes and cables in a drawing, and of switch ports in a matrix.
+"""Computes the positions of a fabric's nodes and cables in a drawing, and of switch ports in a matrix.
 
 Geometry only: a node is a point, a cable two half lines that meet in the middle, each belonging to the end
 that sends into it. Names are in natural order (`host2` before `host10`).

@@ -1,4 +1,4 @@
-"""Map of the fabric with the use of every link, for small fabrics."""
+"""Draws a map of a small fabric: nodes by tier, each direction of each cable coloured by its utilisation."""
 
 from __future__ import annotations
 

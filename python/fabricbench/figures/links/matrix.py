@@ -1,4 +1,4 @@
-"""Link use as matrices of switch x port, one for each pair of neighbouring tiers and each direction."""
+"""Draws link utilisation as matrices of switch x port, for each pair of neighbouring tiers and direction."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def matrix_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot
 
     Returns:
         The plot. None when a map is sufficient: no more than `MAX_MAP_LINKS` directions, and few of them
-        between
-        switches.
+        between switches.
     """
     between_switches = sum(1 for link in links if tiers[link.source] and tiers[link.target])
     if len(links) <= MAX_MAP_LINKS and between_switches < _MIN_FABRIC_LINKS:

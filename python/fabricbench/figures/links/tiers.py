@@ -1,4 +1,4 @@
-"""Summary of link use in a large fabric: a band for each direction between two tiers."""
+"""Draws mean and largest link utilisation of a large fabric: a band for each direction between two tiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queue pairs and bytes of each uplink, by switch."""
+"""Draws bars of the queue pairs and bytes of each uplink, by switch."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
 
     Returns:
         The plot, or None without such switches. If there are more than `MAX_SWITCHES`, those with the most
-        uneven
-        bytes are drawn.
+        uneven bytes are drawn.
     """
     if not distributions:
         return None

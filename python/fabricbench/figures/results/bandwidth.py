@@ -1,4 +1,4 @@
-"""Bus bandwidth and percentage of the ideal against data size."""
+"""Draws bus bandwidth, and its percentage of the ideal, against data size, with published values."""
 
 from __future__ import annotations
 

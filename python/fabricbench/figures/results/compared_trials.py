@@ -1,4 +1,4 @@
-"""A metric of compared trials against data size, each with the other sizes of its run."""
+"""Draws a metric of compared trials against data size, each trial with the other sizes of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flow completion times of the chunks of jobs, read in batches, also of the same jobs alone."""
+"""Reads flow completion times of the chunks (transfers) of jobs, and of the same jobs run alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flow completion times: one cumulative distribution for each trial of the run."""
+"""Draws cumulative distributions of flow completion times, one for each job and trial of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A published table compared with our trials, against data size."""
+"""Draws a metric of a published table (paper, vendor's test report) and of our trials against data size."""
 
 from __future__ import annotations
 

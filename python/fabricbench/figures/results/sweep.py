@@ -1,4 +1,4 @@
-"""Results of a run over swept fields: heat maps of two dimensions, and lines in small multiples."""
+"""Draws a run over the plan fields that it sweeps: heat maps of two fields, and lines in small multiples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs run among others compared with the same jobs alone: bandwidth, completion times, ratios over seeds."""
+"""Draws jobs run among others against the same jobs alone: bandwidth, completion times, ratios over seeds."""
 
 from __future__ import annotations
 

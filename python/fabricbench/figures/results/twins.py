@@ -1,4 +1,4 @@
-"""Measured and predicted values of a run against data size, and their deviation."""
+"""Draws measured values of a run and the simulator's predictions against data size, with deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratios of variants to the reference: bars that start at 1, by data size or by job."""
+"""Draws ratios of a plan's variants to the reference variant: bars that start at 1, by size or by job."""
 
 from __future__ import annotations
 

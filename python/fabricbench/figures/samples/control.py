@@ -1,4 +1,4 @@
-"""Congestion control over time: pauses of ports, rates of queue pairs."""
+"""Draws congestion control over time: fraction of time that ports are paused, rates of queue pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduces samples of cumulative counters, whose differences are drawn as rates."""
+"""Reduces the samples of a counter or rate to the points of a line, and breaks the line at gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delivered payload over time: per job, and for selected TCP connections."""
+"""Draws delivered payload over time: per job, and for selected TCP connections."""
 
 from __future__ import annotations
 

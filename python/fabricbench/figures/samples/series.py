@@ -1,4 +1,4 @@
-"""Sampled queue depth, virtual output queues and link use over time."""
+"""Draws sampled depths of egress queues and virtual output queues, and link utilisation, over time."""
 
 from __future__ import annotations
 

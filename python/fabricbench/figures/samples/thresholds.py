@@ -1,4 +1,4 @@
-"""ECN thresholds over time, for ports that change them."""
+"""Draws the ECN thresholds Kmin and Kmax over time, for ports that change them (dynamic ECN)."""
 
 from __future__ import annotations
 

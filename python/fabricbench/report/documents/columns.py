@@ -1,6 +1,6 @@
-"""Selects the metrics of a table of results: those with a value; whether jobs share the fabric of a trial.
+"""Selects the metrics of a table of results: those with a value that apply to its jobs.
 
-The terminal and the report have the same rules.
+The terminal and the report have the same rules. Also whether several jobs share the fabric of a trial.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparison of trials: differing parameters, and each job of each trial against the reference."""
+"""Compares trials, runs by size, or variants of a run: differing parameters, metrics of paired jobs."""
 
 from __future__ import annotations
 

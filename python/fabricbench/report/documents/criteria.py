@@ -1,4 +1,4 @@
-"""Formats the results of acceptance criteria."""
+"""Formats the acceptance criteria of a plan with their results: met or not, and the measured values."""
 
 from __future__ import annotations
 

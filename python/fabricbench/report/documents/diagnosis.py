@@ -1,4 +1,4 @@
-"""Insight from a trial's counters: likely causes, use of uplinks, losses, pauses."""
+"""Collects a trial's diagnosis: likely causes, load of uplinks, losses, pauses, recovery; parts as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the whole fabric: shown per trial, not in columns of jobs that use the fabric together."""
+"""Selects the metrics of the whole fabric, shown per trial and not for each of the jobs that share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the hosts of a trial, for the terminal and the page: titles, cells and captions."""
+"""Builds the tables of a trial's real hosts and their counters, for terminal and page: cells and captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of measured trials: benchmark and origin, printed values, and features that they lack."""
+"""Formats imported benchmark results: benchmark and origin, printed values; names the data they lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assumptions and limits of the models, for every report.
+"""Lists the assumptions and limits of the packet simulator and of the flow model, for every report.
 
 A change of a model must be reflected in its entry here.
 """

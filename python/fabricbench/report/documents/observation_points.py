@@ -1,4 +1,7 @@
-"""KPIs of a trial at its observation points, for the terminal, for reports and for programs."""
+"""Formats a trial's KPIs and their values at each observation point, as text, JSON and rows.
+
+Observation points are the boundary of the fabric, the counters of devices, and the endpoints.
+"""
 
 from __future__ import annotations
 

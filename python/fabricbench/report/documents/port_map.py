@@ -1,4 +1,7 @@
-"""The port map of a trial, or of a plan, for the terminal, the page and files."""
+"""Formats the port map of a trial or of a plan, for the terminal, the page and files.
+
+The port map has for each rank its port, switch port, addresses and queue pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Extracts switch configurations from the overrides of a trial: values and omissions."""
+"""Extracts imported switch configurations from a trial's overrides (changed plan fields).
+
+Each has the values from the configuration file, and the settings that are not modelled.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of TCP traffic, for the terminal and the page: columns, titles and cells."""
+"""Builds tables of TCP traffic and of single connections, for terminal and page: columns, cells, captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of measurements with predictions of the simulator, computed from records."""
+"""Compares measured trials of a run with their twins, the simulator's predictions; as JSON and CSV."""
 
 from __future__ import annotations
 

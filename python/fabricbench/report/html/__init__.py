@@ -1,6 +1,6 @@
-"""The report: one HTML file that opens offline, built by these modules in order.
+"""Builds reports, each one HTML file that opens offline.
 
-`build` reads a run from the store, `model` holds it, `fabricbench.figures` draws it, `page` renders the
-drawings and tables with the template. No metric is computed here: every quantity is from `analysis` or a
-column of a table.
+`run_page`, `measured_page`, `campaign_page` and `suite_page` build a page of the classes in `page_parts`;
+`sections` has the sections of a run; `rendering` fills the template. `fabricbench.figures` draws the plots.
+No metric is computed here: every quantity is from `analysis` or a column of a table.
 """

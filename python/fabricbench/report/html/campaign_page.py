@@ -1,4 +1,7 @@
-"""The page of a campaign: effects of its factors on each metric, its settings, trials and file."""
+"""Builds the page of a campaign: effects of its factors on each metric, best settings, missing trials, file.
+
+A campaign runs plans over combinations of factor values (settings).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the registry as sections of the page."""
+"""Builds sections of the page from registered figures, or notes why there is nothing to draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of measured results."""
+"""Builds the page of an imported benchmark output: results, printed values, and the file itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a page: sections that hold plots, tables, facts and texts."""
+"""Data classes of a page: answers on the first screen; sections with plots, tables, facts and texts."""
 
 from __future__ import annotations
 

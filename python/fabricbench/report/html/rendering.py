@@ -1,4 +1,4 @@
-"""Renders a page with the template to one self-contained HTML text."""
+"""Renders a page with the template to one self-contained HTML text, and writes it to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the report page from the trials of a run."""
+"""Builds the report page from the trials of a run, and writes it as an HTML file."""
 
 from __future__ import annotations
 

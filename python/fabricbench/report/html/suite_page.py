@@ -1,4 +1,7 @@
-"""The page of a suite, with the sections of a BMWG benchmark report."""
+"""Builds the page of a suite, with the sections of a BMWG benchmark report.
+
+A suite runs the tests of a document, such as an IETF BMWG draft.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Atomic writing of result files: a file is either the old one or the complete new one.
+"""Writes result files atomically: a file is either the old one or the complete new one.
 
-Devices, pipes and open descriptors cannot be replaced and are written directly.
+Devices, pipes and open descriptors cannot be replaced and are written directly. Also checks before a long
+computation that a file can be written.
 """
 
 from __future__ import annotations

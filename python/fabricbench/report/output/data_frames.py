@@ -1,4 +1,4 @@
-"""Summaries, results of searches, twins and comparisons as polars frames, for programs."""
+"""Converts summaries, search results, comparisons and predictions to polars frames, for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials, insight from counters, lists of trials and comparisons as JSON and CSV, for programs."""
+"""Formats trials, their diagnosis, lists of trials and comparisons as JSON and CSV, for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jupyter notebook that loads a trial and draws its plots, as a starting point for further analysis."""
+"""Writes a Jupyter notebook that loads a trial and draws its plots, as a start for further analysis."""
 
 from __future__ import annotations
 

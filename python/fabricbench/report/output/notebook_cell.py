@@ -1,4 +1,4 @@
-"""Plans and trials as HTML for a notebook cell: small, and readable on light and dark pages."""
+"""Formats plans and trials as HTML for notebook output: small, readable on light and dark pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parser for selections of numbered things, such as `0,1,5-8`."""
+"""Parses a selection of numbered items, such as `0,1,5-8` for queue pairs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A trial as a trace for Perfetto and chrome://tracing, in the Trace Event Format.
+"""Writes a trial as a trace for Perfetto and chrome://tracing, in the Trace Event Format.
 
-There is a process for each job, a thread for each of its ranks, and a slice for each chunk from its first
-byte offered to its last acknowledgement. Overlapping chunks of a rank are in additional threads of that rank,
-because slices of one thread must be nested. Samples of ports and queue pairs are counters, events of the
-fabric are instants. Times are in microseconds, exact to the picosecond.
+There is a process for each job, a thread for each of its ranks, and a slice for each chunk (a transfer from
+rank to rank) from its first byte offered to its last acknowledgement. Overlapping chunks of a rank are in
+additional threads of that rank, because slices of one thread must be nested. Samples of ports and queue pairs
+are counters, events of the fabric are instants. Times are in microseconds, exact to the picosecond.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A record table, batch by batch for any size, or a comparison, as CSV, JSON or Parquet."""
+"""Exports a table of a trial's record, batch by batch, or a comparison of trials: CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     Args:
         tables: The record.
         table: Name of the table.
-        file_format: `csv` (with a header; missing values are empty, text is escaped by `spreadsheet`), `json`
-            (an array of objects) or `parquet` (the stored file).
+        file_format: `csv` (with a header; missing values are empty, text is escaped by `csv_escaping`),
+            `json` (an array of objects) or `parquet` (the stored file).
         stream: Output stream.
 
     Raises:

@@ -1,8 +1,9 @@
-"""Exports the switch settings of a plan as a SONiC configuration, for settings that SONiC supports.
+"""Exports the switch settings of a plan as a SONiC configuration; lists those that SONiC does not support.
 
-Tables of `config_db.json` (SONiC's YANG models `sonic-port`, `sonic-buffer-pool`, `sonic-buffer-profile`,
-`sonic-wred-profile`, `sonic-port-qos-map`, `sonic-scheduler` and `sonic-pfcwd`), which `fabric.switch.config`
-reads back. A plan does not list the ports of a switch: one port of each rate represents all of them.
+The configuration has tables of `config_db.json` (SONiC's YANG models `sonic-port`, `sonic-buffer-pool`,
+`sonic-buffer-profile`, `sonic-wred-profile`, `sonic-port-qos-map`, `sonic-scheduler` and `sonic-pfcwd`),
+which `fabric.switch.config` reads back. A plan does not list the ports of a switch: one port of each rate
+represents all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Exports buffer pools as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
 
-`plan.devices.sonic_pools` reads them back. A pool with the same name on both sides has the type `both`.
+`plan.devices.sonic_config.pools` reads them back. A pool with the same name on both sides has the type
+`both`.
 """
 
 from __future__ import annotations

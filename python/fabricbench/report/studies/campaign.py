@@ -1,4 +1,7 @@
-"""Report of a campaign as text, JSON and tables: its trials, and the effects of its factors."""
+"""Formats the results of a campaign as JSON and tables: its trials, effects of its factors, settings.
+
+A campaign runs plans over combinations of factor values (settings).
+"""
 
 from __future__ import annotations
 
@@ -151,7 +154,7 @@ def _setting_row(response: Response, setting: Setting) -> dict[str, Any]:
 
 
 def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> None:
-    """Write the table of the trials as `csv`, with text escaped by `spreadsheet`, or as `parquet`."""
+    """Write the table of the trials as `csv`, with text escaped by `csv_escaping`, or as `parquet`."""
     if file_format == "parquet":
         frame.write_parquet(stream)
     else:

@@ -1,4 +1,4 @@
-"""Expected values as text, JSON, criteria of a plan, CSV and arguments of nccl-tests."""
+"""Formats the results to expect of a plan: text, JSON, CSV, acceptance criteria, calls of nccl-tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanation of a slow trial, and the results of its remedies, as text and as JSON."""
+"""Formats why the jobs of a trial are slow, and the results of remedies that were tried, as text and JSON."""
 
 from __future__ import annotations
 

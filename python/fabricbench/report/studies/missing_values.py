@@ -1,4 +1,7 @@
-"""Reasons why a case of a suite has no value of a metric."""
+"""Explains why a case of a suite (job, variant, size, swept values) has no value of a metric.
+
+A suite runs the tests of a document, such as an IETF BMWG draft.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares a published table with our results."""
+"""Compares a table of published results (paper, vendor's test report) with our trials, size by size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results of a suite: its tests with their metrics, anomalies, and repeatability."""
+"""Collects the results of a suite: metrics of its tests, anomalies, repeatability; as text, JSON and CSV.
+
+A suite runs the tests of a document, such as an IETF BMWG draft.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes the tested fabric, its switches and its hosts from run specs."""
+"""Describes the fabric under test, its switches and its hosts as text, from the parameters of trials."""
 
 from __future__ import annotations
 

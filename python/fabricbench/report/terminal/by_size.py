@@ -1,4 +1,4 @@
-"""Comparison of two runs by size: times and bandwidths with their ratios."""
+"""Formats the comparison of two runs by data size: times and bandwidths with their ratios."""
 
 from __future__ import annotations
 

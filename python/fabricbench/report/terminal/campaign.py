@@ -1,4 +1,7 @@
-"""A campaign as plain text: effects of factors, explained variance, best and worst settings."""
+"""Formats the results of a campaign: effects of factors, explained variance, best and worst settings.
+
+A campaign runs plans over combinations of factor values (settings).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of trials: differing parameters, and every metric with its ratio to the first."""
+"""Formats the comparison of trials: differing parameters, every metric with its ratio to the first trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Likely causes, recoveries, uplinks, losses, pauses and reordering of a trial as text for people."""
+"""Formats a trial's likely causes, recoveries, uplinks, losses, pauses and reordering as text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of queue pairs by number, with the job, ranks and hosts of each."""
+"""Formats a table of queue pairs by number: job, ranks, hosts, addresses and UDP port of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The table of a run, and the results of a search of its plan: values that pass, the nearest that fail."""
+"""Formats the table of a run, and the results of a search of its plan.
+
+A search finds for each case the value that passes the criteria, and the nearest that fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of a metric over two swept fields."""
+"""Formats tables of a job's main metric over the first two plan fields that a run sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common parts of the tables: columns, headings, labels, and number formats."""
+"""Common parts of the terminal's tables: columns, headings, labels, and number formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs among others compared with the same jobs alone, and the spread of the ratio over the seeds."""
+"""Formats tables of jobs among others and the same jobs alone, and the spread of their ratio over seeds."""
 
 from __future__ import annotations
 

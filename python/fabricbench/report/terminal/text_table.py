@@ -1,4 +1,4 @@
-"""Aligned plain-text tables, with styles if a terminal supports them."""
+"""Formats aligned plain-text tables, with styles if a terminal supports them."""
 
 from __future__ import annotations
 

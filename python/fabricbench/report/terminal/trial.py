@@ -1,4 +1,4 @@
-"""One trial in full, a list of trials, and tables of the real hosts of a trial: facts, clocks, counters."""
+"""Formats one trial in full, a list of trials, and a trial's real hosts: facts, clocks, counters."""
 
 from __future__ import annotations
 

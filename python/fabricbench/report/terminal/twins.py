@@ -1,4 +1,4 @@
-"""Comparison of measured and predicted results by size, with the likely causes of differences."""
+"""Formats measured and predicted results by size as tables, with the likely causes of their difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of the variants of a plan, with their ratios to the reference."""
+"""Formats tables of a plan's variants side by side, with their ratios to the reference variant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of endpoints from the trials of a calibration: medians of sweeps, and values fitted to them."""
+"""Fits parameters of hosts (overheads, latency, rate, window) to the medians of a calibration's trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads the table of the trials of a campaign with their results from the catalog."""
+"""Reads the trials of a campaign with their metrics from the catalog (database of trials); main metric.
+
+A campaign runs plans over combinations of factor values (settings).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Expected results of a plan: ranges of metrics over seeds and placements, limits, factors, check of a model.
+"""Computes the results to expect of a plan: ranges of metrics over seeds and placements, acceptance limits.
+
+Also finds the factors that decide the time, and compares a fast model with the packet simulator.
 
 Ranges are those of the trials themselves, and limits are their order statistics: of N trials and one more,
 all drawn from the same distribution, each is equally likely to be the smallest. So the new one is below the

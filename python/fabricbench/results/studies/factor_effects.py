@@ -1,6 +1,7 @@
-"""Table of the trials of a campaign, effects of its factors on a metric, Pareto front of two metrics.
+"""Table of a campaign's trials; computes effects of its factors on a metric, Pareto front of two metrics.
 
-Trials of one setting differ only in their seed.
+A campaign runs plans over combinations of factor values (settings); trials of one setting differ only in
+their seed.
 """
 
 from __future__ import annotations

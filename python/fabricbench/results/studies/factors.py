@@ -1,4 +1,7 @@
-"""Finds the factors whose effects can be separated; merges or drops confounded ones."""
+"""Finds the factors of a campaign whose effects can be separated; merges or drops confounded ones.
+
+A factor is a property, such as a plan field, that differs among the campaign's trials.
+"""
 
 from __future__ import annotations
 

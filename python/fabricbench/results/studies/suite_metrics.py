@@ -1,4 +1,4 @@
-"""Metrics of a run by case: a job of a variant, at a size and values of swept fields, over the iterations."""
+"""Collects metrics of a run by case (job, variant, size, swept values): mean and range over iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a run over the fields that its plan sweeps: tables of two dimensions, and lines.
+"""Arranges a run's results over the plan fields that it sweeps: tables of two dimensions, and lines.
 
 A dimension is a swept field, or fields whose values change together, or the size of the trials.
 """

@@ -1,4 +1,4 @@
-"""Sections about the origin of the results: the plan, the facts of the run, the model's limits."""
+"""Builds sections on the origin of results: the plan, facts of the run and machine, limits of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the first screen: duration, percentage of the ideal, likely cause, and remedy."""
+"""Builds the answers of the first screen: duration, percentage of the ideal, likely cause, and remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections from the counters of one trial: likely causes, uplinks, losses and pauses."""
+"""Builds sections from the counters of one trial: likely causes, load of uplinks, losses and pauses."""
 
 from __future__ import annotations
 

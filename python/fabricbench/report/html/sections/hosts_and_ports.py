@@ -1,4 +1,7 @@
-"""Sections about the real hosts of a trial and its port map."""
+"""Builds the sections on a trial's real hosts and on its port map.
+
+The port map has for each rank its port, switch port, addresses and queue pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section about failures and the recovery of each job."""
+"""Builds the section on failures: each job's rate before, during and after them, and its recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections about the whole run: table of its trials, bandwidth, flow completion times, swept fields."""
+"""Builds sections on a whole run: table of its trials, bandwidth, flow completion times, swept fields."""
 
 from __future__ import annotations
 

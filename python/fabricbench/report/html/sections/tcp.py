@@ -1,4 +1,4 @@
-"""The section about TCP traffic in parallel with the jobs."""
+"""Builds the section on TCP traffic in parallel with the jobs, and on its single connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section that compares jobs among others with the same jobs alone."""
+"""Builds the section that compares jobs among others with the same jobs alone, also over seeds."""
 
 from __future__ import annotations
 

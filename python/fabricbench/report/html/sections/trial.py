@@ -1,4 +1,4 @@
-"""Sections about one trial: chunk transfers, links, queues, latency, counters."""
+"""Builds sections on one trial: chunk transfers, links, queues, latency, frame order, counters, events."""
 
 from __future__ import annotations
 

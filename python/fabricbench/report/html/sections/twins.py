@@ -1,4 +1,4 @@
-"""The section that compares a measured run with the simulator's prediction."""
+"""Builds the section that compares a measured run with the simulator's predictions (its twins)."""
 
 from __future__ import annotations
 

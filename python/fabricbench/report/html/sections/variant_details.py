@@ -1,4 +1,4 @@
-"""The variants of a run on its page: their comparison, and separate plots of each."""
+"""Builds the sections on a run's variants: their comparison, and separate plots of each."""
 
 from __future__ import annotations
 

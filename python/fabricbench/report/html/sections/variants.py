@@ -1,4 +1,4 @@
-"""The section that compares the variants of a plan."""
+"""Builds the section that compares a plan's variants: ratios to the reference, plots, parameters."""
 
 from __future__ import annotations
 
