@@ -1,4 +1,4 @@
-"""Host profiles: measured or published parameters of endpoints, and their use as values of a plan.
+"""Host profiles: reads measured or published parameters of hosts and sets fields of a plan to them.
 
 A plan names a profile written by `fabricbench calibrate` as a file next to it, like a published table, and a
 shipped one, which has published measurements, by its adapter. The values of a profile replace defaults: a
