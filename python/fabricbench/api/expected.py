@@ -1,4 +1,4 @@
-"""`expect`: results of a plan over seeds and placements, criteria, comparison with the packet simulator."""
+"""`expect`: ranges of results of a plan over seeds and placements; acceptance criteria from them."""
 
 from __future__ import annotations
 

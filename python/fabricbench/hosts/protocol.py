@@ -1,4 +1,4 @@
-"""Constants of the protocol between controller and agents: version, limits and timeouts; its refusals."""
+"""Protocol between controller and agents: version, limits and timeouts; error of a refused call."""
 
 from __future__ import annotations
 

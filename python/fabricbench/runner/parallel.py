@@ -6,7 +6,7 @@ the plan. The complete record of a trial waits until all earlier trials have end
 If a trial fails, no other starts, and the running ones continue to their end. A signal or an error in this
 process ends them at once.
 
-A child process of this Python interpreter that receives its work over a connection.
+`Peer` is a child process of this Python interpreter that receives its work over a connection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Suites: plans that implement the tests of one document, run in sequence and reported together."""
+"""Suites: plans for the tests that a document defines, run in sequence and reported together."""
 
 from __future__ import annotations
 

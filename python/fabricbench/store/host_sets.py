@@ -1,4 +1,4 @@
-"""Hosts of queued runs: one run at a time uses a host, in the order of the queue."""
+"""Finds the queued runs whose hosts are free: one run at a time uses a host, in the order of the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pool of processes on the cores of this machine, for campaigns without a cluster.
+"""Runs the trials of a campaign in a pool of processes on this machine, without a cluster.
 
 Each process runs one trial at a time and writes its record into the workspace. A trial whose process was
 killed is restarted in another process, a few times.

@@ -1,4 +1,4 @@
-"""Tables of a trial whose record is at a URL, read through copies in the workspace.
+"""Reads tables of a trial whose record is at a URL, through copies in the workspace; uploads records.
 
     copies/ID.TOKEN/TABLE.parquet
 

@@ -1,4 +1,4 @@
-"""Life cycle of an attempt at a trial: running, then finished with a record, or given up with a message."""
+"""Attempts at a trial: from start in the catalog to the moved record, or given up with a message."""
 
 from __future__ import annotations
 
