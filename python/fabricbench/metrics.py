@@ -403,7 +403,7 @@ ROUNDS = Metric(
     views=[View.REPEATS],
     label="rounds",
 )
-"""How many rounds the figures of a job are of: no metric, but a column among them."""
+"""Number of rounds over which the metrics of a job are computed: a column of the outputs, not a metric."""
 _COLUMNS = (
     Metric(
         "completion_time_ms",

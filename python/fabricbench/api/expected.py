@@ -1,4 +1,4 @@
-"""`expect`: ranges of results of a plan over seeds and placements; acceptance criteria from them."""
+"""`expect`: ranges of a plan's results over seeds and placements; criteria; check by packet simulation."""
 
 from __future__ import annotations
 

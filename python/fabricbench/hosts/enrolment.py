@@ -1,6 +1,6 @@
 """Enrolment of a host with the controller: the host sends its one-time token and receives a certificate.
 
-The host first requests the controller's certificate, which is that of its certificate authority itself, and
+The host first requests the server's certificate, here that of the controller's certificate authority, and
 compares its hash with the one in the token. Only then does it send the token, over TLS to the holder of that
 certificate's key.
 """
