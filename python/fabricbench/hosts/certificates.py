@@ -88,7 +88,7 @@ def check_name(name: str) -> None:
 
 
 class Authority:
-    """The certificate authority of a controller: signs certificates of agents and of the controller itself."""
+    """The certificate authority of a controller: signs certificates of agents and of the controller."""
 
     def __init__(self, folder: Path) -> None:
         """Open the authority in a folder, or create one there.
