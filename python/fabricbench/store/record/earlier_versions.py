@@ -1,4 +1,4 @@
-"""Reads records of earlier versions: adds tables and columns that they lack, and their description."""
+"""Reads records (result tables) of earlier versions: adds tables and columns that they lack."""
 
 from __future__ import annotations
 

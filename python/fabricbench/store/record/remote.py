@@ -1,4 +1,4 @@
-"""Reads tables of a trial whose record is at a URL, through copies in the workspace; uploads records.
+"""Reads result tables of a trial that are at a URL, through copies in the workspace; uploads them.
 
     copies/ID.TOKEN/TABLE.parquet
 

@@ -1,4 +1,4 @@
-"""Attempts at a trial: from start in the catalog to the moved record, or given up with a message."""
+"""Attempts at a trial: starts one in the catalog, writes its result tables, and finishes or gives it up."""
 
 from __future__ import annotations
 
