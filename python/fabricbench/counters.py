@@ -1,4 +1,4 @@
-"""Definitions of device counters by vendor name: the counted event, its unit, and wrong interpretations.
+"""Definitions of device counters by vendor name (counted event, unit, misreadings), and their look-up.
 
 They are defined only in `counters.csv` next to this module. Counters of one neutral name have a similar
 meaning, but may count different things: one vendor counts bursts of losses, another packets; one the packets

@@ -2,10 +2,10 @@
 
 `import_results` reads a file and stores its trials, all of them or none: the whole file is parsed first and
 its trials become visible together. `count_results` stores nothing. `plan_sizes` returns the sizes with which
-a plan simulates a measurement, `pooled_jobs` the number of jobs that together run one. `Source` is a file,
-`Options` are those of the user, `Imported` is the result. For `explain` this file also has `read_facts`
-(reads a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the `Fabric` of a
-file).
+a plan simulates a measurement, `pooled_jobs` the number of jobs that together run the measured operation.
+`Source` is a file, `Options` are those of the user, `Imported` is the result. For `explain` this file also
+has `read_facts` (reads a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the
+`Fabric` of a file).
 """
 
 from __future__ import annotations

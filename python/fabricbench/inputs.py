@@ -1,7 +1,7 @@
-"""Reads files that a user names, without unlimited waiting for a pipe without a writer.
+"""Reads files and pipes that a user names; waits only for a limited time for the writer of a pipe.
 
-A regular file is read, and so is a pipe, such as bash's `<(command)`. One with a name must have a writer
-within two seconds, which may be silent for half a minute. Directories, sockets and devices other than
+A regular file is read, and so is a pipe, such as bash's `<(command)`. A named pipe must have a writer within
+two seconds, and the writer may be silent for half a minute. Directories, sockets and devices other than
 /dev/null are refused. Errors are OSError with the reason in words, for the message of the caller.
 """
 

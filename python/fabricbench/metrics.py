@@ -1,7 +1,7 @@
-"""Declarations of all metrics of a job: name, unit, formula, source, and the tables that show it.
+"""Declarations of all metrics of a job: name, unit, formula, source, and the tables that show each.
 
-The computed metrics, the metrics of criteria, the columns of every output and the reference page of metrics
-follow from `METRICS`, in its order.
+The computed metrics, the metrics allowed in acceptance criteria, the columns of every output and the
+reference page of metrics follow from `METRICS`, in its order.
 """
 
 from __future__ import annotations
@@ -403,7 +403,7 @@ ROUNDS = Metric(
     views=[View.REPEATS],
     label="rounds",
 )
-"""How many rounds the figures of a job are of: no metric, but a column among them."""
+"""Number of rounds over which the metrics of a job are computed: a column of the outputs, not a metric."""
 _COLUMNS = (
     Metric(
         "completion_time_ms",

@@ -1,4 +1,7 @@
-"""Result of the search of a plan in one case, passed from the runner to reports."""
+"""Result of a search: the highest or lowest value of a field with which a plan's criteria pass.
+
+`Searched` has it for one case (a variant at one size and one combination of swept values), as text and JSON.
+"""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def parse(value: object, dimension: Dimension) -> int:
 
 
 def _integer_text(value: int, dimension: Dimension) -> str:
-    """Format an integer out, unless it is too large for that."""
+    """Format an integer in full, unless it is too large."""
     if abs(value) > QUANTITY_MAX:
         raise UnitError("a number above 2^63 - 1", dimension.allowed)
     return str(value)

@@ -1,4 +1,4 @@
-"""Text for messages of all parts: counts, sizes, user input on one line, suggestions of names, commands."""
+"""Formats text for messages: counts, sizes, user input on one line, suggested names, install commands."""
 
 import json
 import re

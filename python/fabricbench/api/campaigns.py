@@ -1,4 +1,4 @@
-"""Campaigns in Python: settings, effects, variance and Pareto fronts as polars frames, figures."""
+"""Campaigns in Python: settings, effects of factors, variance and Pareto fronts as frames; figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`expect`: results of a plan over seeds and placements, criteria, comparison with the packet simulator."""
+"""`expect`: ranges of a plan's results over seeds and placements; criteria; check by packet simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of records as attributes that return polars frames, for one trial and for many."""
+"""Base class with the result tables of one or many trials as attributes, which are polars frames."""
 
 from __future__ import annotations
 

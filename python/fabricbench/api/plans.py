@@ -1,4 +1,4 @@
-"""Plans in Python: load, change fields, read run specs and cost before a run."""
+"""Plans in Python: load, change fields, read run specs and the estimated time and memory of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample of a running trial: simulated time, goodput, queues, marks and pauses."""
+"""`Sample` of a running trial: simulated time, goodput, queue depth, ECN marks and PFC pauses."""
 
 from __future__ import annotations
 

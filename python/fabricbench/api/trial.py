@@ -1,4 +1,4 @@
-"""A finished trial: identity, summary, record tables, figures, twins, report."""
+"""A finished trial in Python: identity, summary, result tables, figures, simulated predictions, report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sequence of finished trials: summary, selection, record tables and figures of all."""
+"""A sequence of finished trials in Python: summary, selection, result tables and figures of all."""
 
 from __future__ import annotations
 

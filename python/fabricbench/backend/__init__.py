@@ -1,1 +1,1 @@
-"""Backends: run trials and return their records."""
+"""Backends run trials: packet simulator, flow model, or real hosts; they pass on rows of result tables."""

@@ -1,4 +1,4 @@
-"""Backend that chooses packet simulation or flow model for each trial, by `plan.estimates.flow_error`."""
+"""Backend that chooses packet simulation or flow model for each trial, by the known error of the latter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures the frames of chosen queue pairs in the simulator, byte for byte, for a capture file."""
+"""Captures frames of chosen queue pairs in the simulator, byte for byte; lists the queue pairs of a trial."""
 
 from __future__ import annotations
 

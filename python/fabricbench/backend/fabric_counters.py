@@ -1,4 +1,4 @@
-"""Counters of the links of a real fabric during a run, as rows of `links`, `ports` and `counters`.
+"""Converts counters of the links of a real fabric to rows of tables `links`, `ports` and `counters`.
 
 `links` and `ports` contain only columns with the same meaning as in the simulator; their other columns are
 null. A batch that software forwards as a whole counts as one packet with one set of headers, preamble and

@@ -1,4 +1,4 @@
-"""The flow model: transfers as fluid flows with max-min fair rates. Approximate and fast."""
+"""Backend for the flow model: transfers as fluid flows with max-min fair rates, approximate and fast."""
 
 from __future__ import annotations
 

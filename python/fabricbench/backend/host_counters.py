@@ -1,4 +1,4 @@
-"""Rows of table `counters`: the counters of the devices and the endpoint of each host.
+"""Builds table `counters`: counters of each host's network devices and of its RoCE or TCP endpoint.
 
 Devices name their own counters, and the agent has the meanings from their vendors. Of the numbers that an
 endpoint reports, those with a meaning in this module are counters; the others are facts, such as its timeout.

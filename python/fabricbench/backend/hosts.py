@@ -1,4 +1,4 @@
-"""Backend for real hosts: agents run the ranks of a plan over a real network."""
+"""Backend for real hosts: agents on the hosts run the ranks of a plan over a real network."""
 
 from __future__ import annotations
 

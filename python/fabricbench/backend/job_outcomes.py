@@ -1,9 +1,10 @@
 """Computes the outcome of each job from the rows of its chunks, for backends whose engine does not report it.
 
-A round is complete when all of its chunks are. In back-to-back rounds, a rank ends a round when all that it
-sends is acknowledged and all that it receives has arrived. With a barrier between rounds, a round begins with
-its first posted chunk: the times of single ranks are then unknown, and a round appears shorter if the first
-rank to continue has nothing to send.
+A chunk is the part of a collective's data that one rank sends to another in one transfer. A round is complete
+when all of its chunks are. In back-to-back rounds, a rank ends a round when all that it sends is acknowledged
+and all that it receives has arrived. With a barrier between rounds, a round begins with its first posted
+chunk: the times of single ranks are then unknown, and a round appears shorter if the first rank to continue
+has nothing to send.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queue pairs and hosts of a trial, as needed for a capture before it runs."""
+"""Types for captures: the queue pairs of a trial, its link rates and its IP addresses."""
 
 from __future__ import annotations
 

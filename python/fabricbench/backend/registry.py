@@ -1,4 +1,4 @@
-"""Registry of the backends: their names, settings and constructors."""
+"""Registry of the backends by name: their settings and constructors."""
 
 from __future__ import annotations
 

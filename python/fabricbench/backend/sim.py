@@ -1,4 +1,4 @@
-"""The embedded packet-level simulator."""
+"""Backend for the packet-level simulator in the compiled core: runs trials and captures frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion for shells: candidates for a word on the command line, and the command `completion`."""
+"""Shell completion: candidates for a word on the command line, and the command `completion`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, as annotated types; folder of the authority."""
+"""Types of options and arguments that commands share; finds the folder of the certificate authority."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ JobsOption = Annotated[
 
 
 def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
-    """Return the folder of the authority: from the option, or `authority/` of the workspace."""
+    """Return the folder of the certificate authority: from the option, or `authority/` of the workspace."""
     return authority if authority is not None else workspace_folder(workspace) / "authority"

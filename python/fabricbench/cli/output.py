@@ -1,4 +1,4 @@
-"""Output formats, and the only writers: data to standard output, the rest to standard error; YAML text."""
+"""Output formats; writes data to standard output, and notes and warnings to standard error; YAML text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The progress of a run, on standard error: bars on a terminal, elsewhere a line each 30 seconds."""
+"""Shows the progress of a run on standard error: bars on a terminal, elsewhere a line each 30 seconds.
+
+Warns of a trial that takes far longer than its estimate.
+"""
 
 from __future__ import annotations
 

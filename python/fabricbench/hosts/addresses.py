@@ -1,4 +1,4 @@
-"""Listen addresses of agents and controllers: `HOST:PORT`, `[IPv6]:PORT` or `unix:/PATH`."""
+"""Parses listen addresses of agents and controllers: `HOST:PORT`, `[IPv6]:PORT` or `unix:/PATH`."""
 
 from __future__ import annotations
 

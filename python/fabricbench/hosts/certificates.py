@@ -1,8 +1,8 @@
-"""Mutual TLS: the authority of a controller, and the certificates of agents.
+"""Mutual TLS between controller and agents: creates the certificate authority, keys and certificates.
 
-A controller has a folder (`authority/` of the workspace by default) with the key of its authority, with which
-it signs a certificate for itself before it calls agents. An agent has its own folder with its key, which
-never leaves the host, its certificate and that of the authority.
+A controller has a folder (`authority/` of the workspace by default) with the key of its certificate
+authority, with which it signs a certificate for itself before it calls agents. An agent has its own folder
+with its key, which never leaves the host, its certificate and that of the authority.
 
 The domain of a name gives the role, so that no host can pass for a controller: `NAME.agent.fabricbench` is an
 agent, `controller.fabricbench` a controller. Keys are P-256; certificates of agents are valid for a year, the
@@ -88,7 +88,7 @@ def check_name(name: str) -> None:
 
 
 class Authority:
-    """The authority of a controller: signs the certificates of agents and of the controller itself."""
+    """The certificate authority of a controller: signs certificates of agents and of the controller."""
 
     def __init__(self, folder: Path) -> None:
         """Open the authority in a folder, or create one there.

@@ -1,8 +1,8 @@
-"""Enrolment of a host: it sends its token and receives a certificate.
+"""Enrolment of a host with the controller: the host sends its one-time token and receives a certificate.
 
-The host first requests the controller's certificate, which is that of the authority itself, and compares its
-hash with the one in the token. Only then does it send the token, over TLS to the holder of that certificate's
-key.
+The host first requests the server's certificate, here that of the controller's certificate authority, and
+compares its hash with the one in the token. Only then does it send the token, over TLS to the holder of that
+certificate's key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Constants of the protocol between controller and agents: version, limits and timeouts; its refusals."""
+"""Protocol between controller and agents: version, limits and timeouts; error of a refused call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFUSAL_KEY: Final = "fabricbench-refusal-bin"
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """Largest message; a RunSpec of the largest plan has some 5 MB."""
 PIECE_BYTES: Final = 1 << 20
-"""Largest chunk of rows."""
+"""Largest part of a stream of rows."""
 TEXT_BYTES_MAX: Final = 2_000
 """Longest text of a refusal, in characters: it is sent in HTTP/2 headers, which are limited."""
 HOSTS_MAX: Final = 65_536

@@ -1,4 +1,4 @@
-"""Parser for rates on the command line of an agent."""
+"""Parses the rate limit on the command line of an agent, such as `10Gbps`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-time tokens for hosts to join: stored as hashes, valid for minutes, each for one name."""
+"""Issues and checks one-time tokens with which hosts join: stored as hashes, valid for minutes."""
 
 from __future__ import annotations
 

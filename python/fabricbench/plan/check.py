@@ -1,4 +1,7 @@
-"""Checks of the whole plan. Each problem names the field to change."""
+"""Checks a plan whose fields are each valid: calls the checks of its sections, and checks its criteria.
+
+Each problem names the field to change. `plan_warnings` yields valid settings that are hardly intended.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Acceptance criteria: limits of the metrics of a plan's jobs, and their checks."""
+"""Acceptance criteria of a plan: a limit that a metric of a job must keep, and the variants it applies to."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 

@@ -1,7 +1,7 @@
-"""Queries of the plan to the engine: algorithms, shares of data, checks, descriptions and estimates.
+"""Calls the compiled engine for a plan: algorithms, checks, topology, port map, paths, estimates.
 
-This is the only module of the plan that uses the compiled core. The engine's list of algorithms is the only
-one; the plan has none.
+This is the only module of `plan` that uses the compiled core. Algorithms are listed only in the engine; the
+plan has no list of its own.
 """
 
 from functools import cache, lru_cache

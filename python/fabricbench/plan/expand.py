@@ -1,4 +1,7 @@
-"""Expands a plan into trials: complete run specs, one for each data size and iteration."""
+"""Expands a plan into trials: one run spec per combination of swept values, size, iteration and variant.
+
+With `solo`, each job also runs by itself. The random seed of a trial depends on its iteration.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A plan that has been loaded: its variants, its trials, its summary for lists, and its estimated cost."""
+"""A loaded and checked plan: its variants, trials, summary for lists, and estimated time and memory."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,9 +1,9 @@
-"""Host profiles: measured or published parameters of endpoints, and their use as values of a plan.
+"""Host profiles: reads measured or published parameters of hosts and sets fields of a plan to them.
 
 A plan names a profile written by `fabricbench calibrate` as a file next to it, like a published table, and a
 shipped one, which has published measurements, by its adapter. The values of a profile replace defaults: a
 field that the plan writes, or that a variant or an override changes, has its own value. The values are then
-fields of the plan like others, so the run spec and the record have them.
+fields of the plan like others, so the run spec and the stored trial have them.
 
 A profile describes hosts at scale 1. `scale` divides rates, not delays and overheads; the rate of a profile
 is therefore multiplied by the plan's scale first, so that the engine gets the measured rate.

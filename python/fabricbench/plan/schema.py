@@ -1,4 +1,4 @@
-"""The JSON Schema of a test plan, for editors and for the reference of its fields."""
+"""Builds the JSON Schema of a test plan, for editors and for the reference of its fields."""
 
 from typing import Any
 

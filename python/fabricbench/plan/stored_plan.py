@@ -1,4 +1,4 @@
-"""The plan of one stored trial, which can be loaded with other settings: the same variant, size and seed."""
+"""Loads the plan of one stored trial with changed settings, for its variant, size and iteration only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs plans into a workspace.
+"""Runs plans and stores their trials in a workspace.
 
 `loading` loads a plan and checks its backend, `trials` runs its trials, `search` runs its search, and
 `interrupts` handles Ctrl-C and SIGTERM. `parallel` runs trials concurrently in processes (`worker`,

@@ -1,7 +1,8 @@
-"""The point-to-point sweeps of a calibration, as plans with the fabric and transport of a given plan.
+"""Builds the point-to-point sweeps of a calibration as plans with the fabric and transport of a given plan.
 
-Each sweep is a separate plan with a variant for each pair of hosts and setting. Its trials are stored like
-those of any other run, and any backend can run them.
+A calibration measures latency, rate, window and time per message of hosts. Each sweep is a separate plan with
+a variant for each pair of hosts and setting. Its trials are stored like those of any other run, and any
+backend can run them.
 """
 
 from __future__ import annotations

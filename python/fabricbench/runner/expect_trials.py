@@ -1,6 +1,6 @@
 """Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs.
 
-Also changes a plan to the packet simulator, to check a flow model.
+Also returns the plan for the packet simulator, to check results of the flow model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C and SIGTERM while trials run."""
+"""Turns Ctrl-C and SIGTERM into exceptions at safe points while trials run."""
 
 from __future__ import annotations
 

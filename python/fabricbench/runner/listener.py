@@ -1,4 +1,4 @@
-"""Listener for the progress of trials, one that reports nothing, and the run that a listener belongs to."""
+"""Interface for listeners to the events of a run, and one that ignores them (`Quiet`)."""
 
 from __future__ import annotations
 

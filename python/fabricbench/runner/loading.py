@@ -1,7 +1,7 @@
 """Loads plans for a run: checks that their backend is available and that trials fit the machine.
 
-Also returns the backend of a plan, its notes on the plan, and the plan's twin for the simulator; finds the
-plans of suites and campaigns, and locates their problems.
+Also returns the backend of a plan, its notes on the plan, and the plan's twin, which predicts measured trials
+in the simulator; finds the plans of suites and campaigns, and locates their problems.
 """
 
 from __future__ import annotations

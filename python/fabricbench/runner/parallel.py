@@ -1,12 +1,12 @@
-"""Runs trials concurrently, each in its own process, with the same records in the same order as sequentially.
+"""Runs trials concurrently, each in its own process, with the same results and order as sequentially.
 
-The processes write records; only this one writes the catalog, where attempts start and end in the order of
-the plan. The complete record of a trial waits until all earlier trials have ended.
+The processes write records (result tables); only this one writes the catalog, where attempts start and end in
+the order of the plan. The complete record of a trial waits until all earlier trials have ended.
 
 If a trial fails, no other starts, and the running ones continue to their end. A signal or an error in this
 process ends them at once.
 
-A child process of this Python interpreter that receives its work over a connection.
+`Peer` is a child process of this Python interpreter that receives its work over a connection.
 """
 
 from __future__ import annotations

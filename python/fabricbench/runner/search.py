@@ -1,4 +1,6 @@
-"""Runs the search of a plan: bisects the range of each case to find the limit value that meets the criteria.
+"""Runs the search of a plan: bisects a field's range for the last value that meets the criteria.
+
+Each case (a variant at one size and one combination of other swept values) has its own bisection.
 
 Every value that is tried is a normal trial, as if the field were swept, and all trials of a search form one
 run. The values depend on the results of earlier trials, which depend only on the seed: the same search tries

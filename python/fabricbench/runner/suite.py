@@ -1,4 +1,4 @@
-"""Suites: plans that implement the tests of one document, run in sequence and reported together."""
+"""Suites: loads and runs plans for the tests that a document, such as an IETF draft, defines."""
 
 from __future__ import annotations
 

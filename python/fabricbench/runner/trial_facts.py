@@ -1,4 +1,4 @@
-"""Facts of a trial and its identity, for the catalog: plan, variant, size, backend, machine."""
+"""Computes the facts of a trial for the catalog (plan, variant, size, machine) and its id, a hash."""
 
 from __future__ import annotations
 

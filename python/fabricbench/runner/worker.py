@@ -1,4 +1,4 @@
-"""A process that runs trials in sequence for a run, and writes their records.
+"""Process that runs trials in sequence for a run, and writes their result tables.
 
 It receives orders over a connection, and exits as soon as the other end is closed. Only the process of the
 run accesses the catalog.

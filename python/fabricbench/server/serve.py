@@ -1,4 +1,4 @@
-"""Runs the HTTP server until a signal: socket, TLS certificate, greeting with URL, uvicorn, shutdown."""
+"""Runs the HTTP server (uvicorn) until a signal: checks the TLS certificate, listens, prints the URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State shared by requests: workspace, queue, settings, cache, events, logins; accessors from a request."""
+"""State shared by requests: workspace, queue, settings, cache, events, logins; access from a request."""
 
 from __future__ import annotations
 

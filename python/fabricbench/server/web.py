@@ -1,4 +1,4 @@
-"""Routes outside of resources: files of the web application, login, logout, health, server facts."""
+"""Routes other than those of resources: web application files, login, logout, health, server facts."""
 
 from __future__ import annotations
 

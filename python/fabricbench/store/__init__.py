@@ -1,4 +1,4 @@
-"""The workspace: a catalog of trials and their record tables."""
+"""The workspace: a catalog of trials, and the record of each (its result tables, in Parquet)."""
 
 from fabricbench.store.catalog.trial import Trial, TrialFacts
 from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialError

@@ -1,4 +1,4 @@
-"""Export and import of trials: a tar archive of catalog rows and Parquet tables.
+"""Exports and imports trials: a tar archive of catalog rows and Parquet tables.
 
     trials.json                catalog rows of the trials with the digests of their tables, and a digest of
                                all that

@@ -1,4 +1,4 @@
-"""Progress and trials of the campaigns of a workspace, in two files each.
+"""Writes and reads the progress and the trials of the campaigns of a workspace, in two files each.
 
     campaigns/NAME.json      its progress
     campaigns/NAME.parquet   its trials, with the fields that differ among them

@@ -1,4 +1,4 @@
-"""Description of a column of a record table."""
+"""Type that describes a column of a trial's result tables."""
 
 from typing import NamedTuple
 

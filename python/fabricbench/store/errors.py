@@ -1,4 +1,4 @@
-"""Errors of a workspace, with hints for the user; checks for a full disk."""
+"""Errors of a workspace, with hints for the user; detection of a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts of queued runs: one run at a time uses a host, in the order of the queue."""
+"""Finds why queued runs cannot start on their hosts: one run at a time uses a host, in queue order."""
 
 from __future__ import annotations
 

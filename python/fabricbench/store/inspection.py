@@ -1,4 +1,4 @@
-"""Checks every record of a workspace, and moves unreadable records and catalog rows to a separate folder."""
+"""Checks all records (result tables) of a workspace; moves unreadable ones and catalog rows to a folder."""
 
 from __future__ import annotations
 

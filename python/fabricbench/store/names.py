@@ -1,4 +1,4 @@
-"""Folder of the workspace and names of its trials, without the libraries that open it.
+"""Finds the workspace folder and names of its trials and views, without the libraries that open it.
 
 Used for shell completion while a user types: it reads the SQLite catalog directly, and only if it exists.
 """

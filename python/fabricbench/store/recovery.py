@@ -1,4 +1,4 @@
-"""Cleans up a workspace after a process was killed."""
+"""Cleans up a workspace after a process was killed: its attempts at trials, and temporary folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The command `plan ports`, and the writer of port maps, which `show --ports` uses too."""
+"""The command `plan ports`: writes the port map of a plan; `show --ports` uses the same writer.
+
+It has, for each rank, its host port, switch port, addresses and queue pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `compare`: trials, variants of a run, sizes of two runs, or a run and its prediction."""
+"""The command `compare`: compares trials, variants of a run, sizes of two runs, a run and its prediction."""
 
 from __future__ import annotations
 

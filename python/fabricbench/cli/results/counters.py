@@ -1,4 +1,4 @@
-"""The command `counters`: definitions of the counters of adapters and switches, and files with counters."""
+"""The command `counters`: explains counters of adapters and switches by name, or those in a file."""
 
 from __future__ import annotations
 

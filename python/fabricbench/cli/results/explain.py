@@ -1,4 +1,4 @@
-"""The command `explain`: causes of a slow trial or measurement, and trials of remedies (`--try`)."""
+"""The command `explain`: causes of a slow trial or measurement; runs the plan with remedies (`--try`)."""
 
 from __future__ import annotations
 

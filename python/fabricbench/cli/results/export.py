@@ -1,4 +1,4 @@
-"""The command `export`: a table, comparison, timeline or port map of a trial as CSV, JSON or Parquet."""
+"""The command `export`: writes a table, comparison, timeline or port map of a trial (CSV, JSON, Parquet)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that write files for people and tools: `report`, `notebook` and `capture`."""
+"""The commands `report` (HTML file), `notebook` (Jupyter) and `capture` (pcapng file of frames)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The command `show`: metrics of a trial and why it is slow; its port map; its observation points."""
+"""The command `show`: metrics of a trial and why it is slow; its port map; metrics by observation point.
+
+Observation points are the edge of the fabric, the devices and the endpoints. The port map has, for each rank,
+its port, switch port, addresses and queue pairs.
+"""
 
 from __future__ import annotations
 

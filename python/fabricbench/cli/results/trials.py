@@ -1,4 +1,4 @@
-"""The commands `trials`, `views` and `views delete`: lists of trials, saved lists."""
+"""The commands `trials` (lists trials), `views` (lists saved lists of trials) and `views delete`."""
 
 from __future__ import annotations
 

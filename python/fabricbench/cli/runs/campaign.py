@@ -1,4 +1,4 @@
-"""The command `campaign`: families of plans as independent trials, on this machine or on a Ray cluster."""
+"""The command `campaign`: runs families of plans as independent trials, here or on a Ray cluster."""
 
 from __future__ import annotations
 

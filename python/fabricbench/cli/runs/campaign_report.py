@@ -1,4 +1,7 @@
-"""The commands `campaign report` and `campaign show`: effects of a campaign's factors, and its settings."""
+"""The commands `campaign report` and `campaign show`: effects of factors, best and worst settings.
+
+A campaign is a family of plans; its factors are the fields that differ among its trials.
+"""
 
 from __future__ import annotations
 

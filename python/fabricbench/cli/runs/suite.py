@@ -1,4 +1,4 @@
-"""The command `suite`: the tests of a document, run one after the other and reported in its sections."""
+"""The command `suite`: runs the tests that a document (such as an IETF draft) defines; reports by section."""
 
 from __future__ import annotations
 

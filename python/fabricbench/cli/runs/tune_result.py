@@ -1,4 +1,4 @@
-"""Result of a search of `tune`, as tables, JSON and CSV, and as files for plans and switches."""
+"""Formats the result of a `tune` search as tables, JSON or CSV; writes plan and switch files."""
 
 from __future__ import annotations
 

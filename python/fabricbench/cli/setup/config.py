@@ -1,4 +1,4 @@
-"""The commands `config`: list, get, set and unset the user's defaults, each with its source."""
+"""The commands `config`: list, get, set and unset the user's defaults of options, each with its source."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands about real hosts and labs: `agent`, `hosts`, `calibrate` and `lab`."""
+"""Commands about real hosts, and labs of network namespaces: `agent`, `hosts`, `calibrate` and `lab`."""

@@ -1,4 +1,4 @@
-"""The command `calibrate`: point-to-point sweeps between hosts, and the host profile that they give."""
+"""The command `calibrate`: measures hosts by point-to-point sweeps, and writes a host profile for plans."""
 
 from __future__ import annotations
 

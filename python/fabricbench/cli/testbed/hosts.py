@@ -1,4 +1,4 @@
-"""The commands about real hosts: `hosts token`, `hosts check` and `hosts schema`."""
+"""The commands `hosts token` (one-time tokens to join), `hosts check` and `hosts schema` (of hosts files)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands about labs: `lab up`, `down`, `list`, `show`, `counters` and `exec`."""
+"""The commands `lab up`, `down`, `list`, `show`, `counters` and `exec`.
+
+A lab is the fabric of a plan built of network namespaces on this machine.
+"""
 
 from __future__ import annotations
 

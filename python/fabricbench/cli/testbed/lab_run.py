@@ -1,4 +1,7 @@
-"""Labs of `run --lab`: plan and scale for labs; builds them one after the other while their trials run."""
+"""Runs a plan in labs (`run --lab`): fits plan and rates to them, builds one after the other, runs trials.
+
+A lab is the fabric of a plan built of network namespaces on this machine.
+"""
 
 from __future__ import annotations
 

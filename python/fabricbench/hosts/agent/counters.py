@@ -1,4 +1,4 @@
-"""Counters of network devices before and after a run, under names that do not depend on the vendor.
+"""Reads counters of network devices before and after a run, under names that do not depend on the vendor.
 
 Sources: the statistics of the interface (`ip -stats link`) and of its driver (`ethtool -S`), the kernel's UDP
 and TCP counters (`/proc/net/snmp`, as in `nstat`) and backlog counters (`/proc/net/softnet_stat`), and the

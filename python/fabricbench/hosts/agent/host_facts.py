@@ -1,4 +1,7 @@
-"""Facts about a host from Linux: kernel, processor, memory, and the interface of the data address."""
+"""Reads facts about a host from Linux: kernel, processor, memory, RDMA devices, network interface.
+
+The interface is the one with the data address, the IP address for test traffic.
+"""
 
 from __future__ import annotations
 

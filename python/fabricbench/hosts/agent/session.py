@@ -1,4 +1,4 @@
-"""The run of an agent: its controller, its state, and its end after the controller has disappeared."""
+"""The run of an agent: its controller and state, limits on runs, and its end when the controller is lost."""
 
 from __future__ import annotations
 

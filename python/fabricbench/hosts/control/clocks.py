@@ -1,4 +1,4 @@
-"""Offset between the controller's clock and that of a host, with its error.
+"""Computes the offset between the controller's clock and that of a host, with its error.
 
 Both are CLOCK_MONOTONIC, which neither jumps nor runs backwards. A round trip of Ping gives four times:
 requested (here), received and sent (there), answered (here). If both directions take equal time, the clock

@@ -1,4 +1,4 @@
-"""The hosts file: listen addresses of agents, the hosts of a plan that each plays, driver and settings."""
+"""Reads hosts files: for each host its agent address, the hosts of a plan that it runs, driver, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run over all its hosts: prepare, connect, start together, watch, collect, release.
+"""Runs one trial over all its hosts: prepare, connect, start together, watch, collect results, release.
 
 A failure at one host ends the run at all of them, with the reason; Ctrl-C stops the traffic first.
 """

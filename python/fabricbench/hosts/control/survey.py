@@ -1,4 +1,4 @@
-"""Checks of one host, or of all hosts of a file in parallel, and the identity of the controller for them."""
+"""Checks one host, or all hosts of a file in parallel, by their agents; loads the controller's identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of real devices as fields of a plan: switches, cabling, hosts.
+"""Converts configurations of real devices (switches, cabling, hosts) to fields of a plan.
 
 All share `json_text`, a JSON file with the lines of its keys, and `fragment`, the fields read from a file.
 `sonic_config` converts configurations of SONiC: `tables` declares the tables, `config_db` reads them into a

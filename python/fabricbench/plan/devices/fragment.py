@@ -1,4 +1,7 @@
-"""Fields of a plan from a device's file, with origins, warnings and omissions; their text forms."""
+"""`Fragment`: fields of a plan read from a device's configuration file, and their formatting as text.
+
+Each field has its origin in the file; the fragment lists warnings, and settings that the model leaves out.
+"""
 
 from __future__ import annotations
 

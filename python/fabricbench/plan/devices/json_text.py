@@ -1,4 +1,4 @@
-"""Reads JSON of devices: plain values, every key once, and the line of each key on request."""
+"""Reads JSON files of devices: plain values, an error for a repeated key, the line of each key on request."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Converts topologies of hosts by NCCL (`NCCL_TOPO_DUMP_FILE`): GPUs, adapters with speeds, NVLink, PCIe.
+"""Converts NCCL's XML topology of a host to servers of a plan: GPUs, adapters with speeds, NVLink, PCIe.
 
-Files that clouds provide for `NCCL_TOPO_FILE` have GPUs and adapters as slots of PCIe with a class, without
-names and speeds. A host becomes a server of a rail-optimised fabric with a rail for each adapter; the number
-of servers, and the network behind the rails, are not in the file.
+NCCL writes it to `NCCL_TOPO_DUMP_FILE`. Files that clouds provide for `NCCL_TOPO_FILE` have GPUs and adapters
+as slots of PCIe with a class, without names and speeds. A host becomes a server of a rail-optimised fabric
+with a rail for each adapter; the number of servers, and the network behind the rails, are not in the file.
 """
 
 from __future__ import annotations

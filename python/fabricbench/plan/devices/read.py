@@ -1,4 +1,4 @@
-"""Reads a file of a real device as fields of a plan, by its format."""
+"""Detects the format of a device's file (SONiC, containerlab or NCCL) and converts it to fields of a plan."""
 
 from __future__ import annotations
 

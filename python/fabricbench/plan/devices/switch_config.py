@@ -1,7 +1,8 @@
-"""`fabric.switch.config`: configures the switches of a plan from files of SONiC.
+"""Configures the switches of a plan from SONiC files that its field `fabric.switch.config` names.
 
 The values of a file replace defaults, as those of a host profile do; values that the plan, a variant or an
-override writes have priority. A record has the values (`values`), so that a stored trial needs no file.
+override writes have priority. The values are stored with each trial, so that a stored trial needs no file.
+Fields of the plan that contradict a file, and switches without a file, are reported.
 """
 
 from __future__ import annotations

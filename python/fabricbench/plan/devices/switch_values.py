@@ -1,4 +1,4 @@
-"""Fills a plan with the values of a configuration, where it has none of its own."""
+"""Sets fields of a plan to the values of a switch configuration where the plan has no value of its own."""
 
 from __future__ import annotations
 

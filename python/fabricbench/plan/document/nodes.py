@@ -123,7 +123,7 @@ def compose(text: str, source: str) -> Any:
 
 
 class Builder:
-    """Turns nodes into values, collecting places and problems."""
+    """Turns nodes into values, collecting locations and problems."""
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -1,4 +1,4 @@
-"""Overrides, which change fields of a plan: `-s transport.ack_every=4` for a run, or those of a variant."""
+"""Applies overrides, which change fields of a plan: `-s transport.ack_every=4`, or those of a variant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

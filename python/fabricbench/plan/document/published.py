@@ -1,4 +1,4 @@
-"""Published results for comparison: reads CSV with `#` lines that give the source."""
+"""Reads tables of results published in papers and vendors' test reports: CSV, the source in `#` lines."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Finds shipped plans, suites and published tables, in an installed package or a source tree."""
+"""Finds plans, suites and tables of published results: those that fabricbench ships, or files of the user."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Short names of mappings in a plan (`ecn: sonic` is `ecn: {preset: sonic}`), and the types of a field."""
+"""Expands short names in a plan (`ecn: sonic` is `ecn: {preset: sonic}`); finds the types of a field."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin

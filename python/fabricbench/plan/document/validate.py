@@ -1,4 +1,4 @@
-"""Reads documents as models, and converts pydantic's errors to problems: path, found, allowed and hint.
+"""Validates plan documents by pydantic models; converts errors to problems: path, found, allowed, hint.
 
 Also finds models, names and meanings of the fields at a path, for hints, overrides and sweeps.
 """

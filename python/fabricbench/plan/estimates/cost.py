@@ -1,4 +1,4 @@
-"""Estimated cost of a plan in memory and time, and the checks against the limits of this machine.
+"""Estimates the cost of a plan (memory and time) and checks it against the limits of this machine.
 
 The engine estimates the memory of the whole program, and the time of one core that simulates every packet;
 `crates/sim/src/estimate` describes the method, its sources and its errors. Fast-forward and threads may make

@@ -1,6 +1,8 @@
-"""Measured error of the flow model against packets, by kind of traffic, and the choice of `auto` by it.
+"""Measured error of the flow model against packet simulation, by kind of traffic.
 
-`flow_error.json` is measured by `make flow-error`: the errors of the completion times of jobs by their kinds.
+`choose` uses it for `--backend auto`: the flow model for trials that are long in packet simulation and have a
+small known error. `flow_error.json` is measured by `make flow-error`: the errors of the completion times of
+jobs by their kinds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Kinds of traffic, which predict the error of the flow model from a run spec.
+"""Classifies the jobs of a run spec by kind of traffic, which predicts the error of the flow model.
 
-The error of the flow model is measured by these kinds (`tools/flow_error.py`), stated by them in every
-result, and `--backend auto` chooses by them. The first of `KINDS` that applies is the kind of a job: first
-the effects that the model does not cover, then the traffic patterns that it covers well.
+The error of the flow model is measured for each kind (`tools/flow_error.py`) and stated in every result, and
+`--backend auto` chooses by it. The first of `KINDS` that applies is the kind of a job: first the effects that
+the model does not cover, then the traffic patterns that it covers well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cables in a plan, and the ports at their ends."""
+"""Links of a plan (line rate of the ports, length of the cable): host, fabric and scale-up links."""
 
 from typing import Final
 

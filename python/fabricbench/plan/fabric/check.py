@@ -1,4 +1,4 @@
-"""Checks of the fabric: its graph, then its parts by themselves, with each other and with the transport."""
+"""Checks of the fabric: size and connectivity of its graph, switches, NICs, clocks, priorities, addresses."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""A fabric of any shape in a plan: switches by name, with their hosts, and the links between them."""
+"""A fabric of any shape in a plan: named switches, their hosts and links; checks of names, connectivity."""
 
 import re
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
 
 LinkName = Annotated[str, Field(min_length=3, max_length=200)]
-"""A link by the names of its two nodes in either order, as `fabricbench describe` lists them."""
+"""A link by the names of its two nodes in either order."""
 _AT = "When, from the start of the run [time]."
 _LINK = (
     "The link by its two nodes, such as `leaf0-spine1` or `host3-leaf0`: all cables between them; "

@@ -1,4 +1,4 @@
-"""Load balancing: the choice among equal next hops. Each kind is a model here and a file in the engine."""
+"""Load balancing of a plan: how a switch chooses among next hops of equal cost; a model for each method."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Hints to the names of links and switches in the engine that are near a wrong name."""
+"""Suggests the name of the link or switch that is nearest to an unknown one in a plan."""
 
 import json
 from collections.abc import Iterator

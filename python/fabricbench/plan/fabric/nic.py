@@ -1,4 +1,4 @@
-"""NICs of a plan: their buffers, costs of messages and impairments, and the clocks of their hosts."""
+"""NICs of a plan: latency, time per message, start of transfers, buffers, impairments; clocks of hosts."""
 
 import re
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Resolves the pins of a plan to queue pairs, and finds their problems."""
+"""Resolves pins, which give some flows an explicit uplink, to queue pairs; checks their names and flows."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING

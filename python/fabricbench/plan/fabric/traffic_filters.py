@@ -1,4 +1,4 @@
-"""Filters that name queue pairs by their traffic: `"0-3>4"` is the traffic of ranks 0 to 3 to rank 4.
+"""Parses filters that select queue pairs by traffic: `"0-3>4"` is the traffic of ranks 0 to 3 to rank 4.
 
 The engine numbers queue pairs in the order in which jobs post their transfers; users need no such numbers.
 """

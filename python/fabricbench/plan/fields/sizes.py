@@ -1,4 +1,4 @@
-"""Sizes as a plan writes them: one, a list, or a range with a factor."""
+"""Data or message sizes as a plan writes them: one, a list, or a range with a factor; expands ranges."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any

@@ -1,4 +1,7 @@
-"""MPI: the handshake before large messages, and the collectives with a root or blocks of their own."""
+"""MPI messages of a plan: the rendezvous handshake before large messages.
+
+Also lists the collectives that have a root, and those in which each rank keeps one block of the data.
+"""
 
 from typing import Final
 

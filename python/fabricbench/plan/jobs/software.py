@@ -1,4 +1,4 @@
-"""Software of hosts: documented costs for each message or operation, as defaults of a job's fields."""
+"""Software stacks of hosts: documented times per message or operation, as defaults of a job's fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage in a plan: clients with outstanding operations at targets."""
+"""Storage jobs of a plan: clients with a number of outstanding NVMe over Fabrics operations at targets."""
 
 from typing import Annotated, Any, Final, Literal
 

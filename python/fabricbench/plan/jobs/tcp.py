@@ -1,4 +1,4 @@
-"""TCP traffic in a plan: the load of ordinary applications that share the fabric with RDMA."""
+"""TCP connections in a plan, in the background: ordinary applications that share the fabric with RDMA."""
 
 from typing import Annotated, Final, Literal
 

@@ -1,4 +1,4 @@
-"""Checks of data and message sizes, their division among ranks, and the number of trials of a plan."""
+"""Checks the sweep and variants of a plan: sizes, their division among ranks, changes, number of trials."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Checks of the fields that a plan sweeps, before their values are applied."""
+"""Checks swept fields before their values are applied: existence, duplicates, number of combinations."""
 
 import json
 from collections.abc import Iterator, Sequence

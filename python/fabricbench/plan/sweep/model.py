@@ -1,6 +1,6 @@
-"""The sweep of a plan: the data or message sizes of its trials, and the values of any other fields.
+"""Sweep and search of a plan as written: sizes, other fields with lists of values, range of a search.
 
-Fields of the search of a plan, as written; `fabricbench.plan.sweep.search_range` checks it.
+`fabricbench.plan.sweep.search_range` checks the search.
 """
 
 from collections.abc import Mapping

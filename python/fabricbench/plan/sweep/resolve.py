@@ -1,6 +1,6 @@
-"""Applies the variants and the sweep of a plan, and reports problems by the variants that have them.
+"""Creates a document per variant and combination of swept values; merges the problems of all variants.
 
-Each variant at each combination of swept values becomes a document of its own, with the lines of its fields.
+Each document keeps the lines of the fields. Variants that would run the same as another are reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The search of a plan: the highest, or lowest, value of a field with which the plan's criteria pass."""
+"""Range and checks of a search: the highest or lowest value of a field with which the criteria pass."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sizes of the trials and jobs of a plan, each with the field where a user would change it.
+"""Data or message sizes of the trials and jobs of a plan, each with the field where a user would change it.
 
 A plan sweeps data sizes or message sizes. The size of a trial is of the kind that is swept; the run spec of
 the engine always has the data size of each job.

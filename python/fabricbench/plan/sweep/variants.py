@@ -1,4 +1,4 @@
-"""Variants of a plan, which are compared with each other, and their checks."""
+"""Variants of a plan: changed fields of each, and the reference with which the others are compared."""
 
 from typing import Any, Final
 

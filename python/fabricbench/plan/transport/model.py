@@ -1,4 +1,4 @@
-"""The RoCEv2 transport of a plan: queue pairs, loss recovery, priorities, rate control."""
+"""The RoCEv2 transport of a plan: MTU, queue pairs, windows, loss recovery, priorities, rate control."""
 
 from typing import Annotated, Any, Final, Literal
 

@@ -1,1 +1,1 @@
-"""Campaigns: families of plans run as independent trials on the cores of a machine or a cluster."""
+"""Campaigns: run the trials of a family of plans independently, on the cores of a machine or a cluster."""

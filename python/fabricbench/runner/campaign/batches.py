@@ -1,6 +1,6 @@
 """Queue of waiting trials, longest first; several short ones form one batch.
 
-Each task costs Ray, this process and the catalog some milliseconds, however short it is.
+Each task takes Ray, this process and the catalog some milliseconds, however short it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Format of a campaign file: plans, with changed fields, sweep and number of seeds for each."""
+"""Reads campaign files: plans, with changed fields, sweep and number of seeds for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pool of the workers of a Ray cluster, used through a separate process.
+"""Runs the trials of a campaign on the workers of a Ray cluster, through a separate process.
 
 When its cluster disappears, Ray may end its client process at any point with any exit status, or block it for
 a minute. The separate process isolates the campaign from this; see `fabricbench.runner.campaign.tasks`.

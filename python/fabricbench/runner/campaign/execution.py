@@ -1,9 +1,11 @@
 """Runs every trial of a campaign once, despite lost workers, lost nodes and restarts of this process.
 
-Trials that already have a record are skipped, so that a campaign resumes where it ended. Only this process
-writes the catalog, several trials per transaction. A failed trial is recorded and stops no other.
+Trials that already have a record (tables of results) are skipped, so that a campaign resumes where it ended.
+Only this process writes the catalog, several trials per transaction. A failed trial is recorded and stops no
+other.
 
-Retries operations on a catalog or record store that does not respond, e.g. while its server restarts.
+`Patience` retries operations on a catalog or record store that does not respond, e.g. while its server
+restarts.
 """
 
 from __future__ import annotations

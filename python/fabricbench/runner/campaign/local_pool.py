@@ -1,7 +1,7 @@
-"""Pool of processes on the cores of this machine, for campaigns without a cluster.
+"""Runs the trials of a campaign in a pool of processes on this machine, without a cluster.
 
-Each process runs one trial at a time and writes its record into the workspace. A trial whose process was
-killed is restarted in another process, a few times.
+Each process runs one trial at a time and writes its result tables into the workspace. A trial whose process
+was killed is restarted in another process, a few times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Progress of a campaign, and the events of its trials for a listener."""
+"""Computes the progress of a campaign and its time left; sends the events of its trials to a listener."""
 
 from __future__ import annotations
 

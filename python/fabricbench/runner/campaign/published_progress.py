@@ -1,4 +1,4 @@
-"""Publishes the progress of a campaign to other processes through the workspace."""
+"""Writes the progress of a campaign to the workspace, for other processes; refuses a second process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The trials of a campaign as a table, with a column for each field that differs among them.
 
-Only the campaign file and its plans are read, so the same file always gives the same trials. Also returns and
-removes values of plans by dotted paths.
+Only the campaign file and its plans are read, so the same file always gives the same trials. Also reads
+fields of a plan by their dotted paths, and removes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The trials of a campaign, each once, with their estimated costs."""
+"""Lists the trials of a campaign, each once, with their estimated time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker of a cluster: runs trials, and writes their records to the workspace or sends them back.
+"""Worker of a cluster: runs trials, and writes their result tables to the workspace or sends them back.
 
 The process of the campaign writes the files that were sent, and removes those of lost attempts.
 """

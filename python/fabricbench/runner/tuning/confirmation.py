@@ -1,6 +1,7 @@
-"""Confirms that a point is better than the plans as shipped: runs both again with fresh seeds.
+"""Confirms that tuned field values are better than the plans as shipped: runs both again with fresh seeds.
 
-The seeds of the search are not reused: they would overestimate the best of many points.
+The seeds of the search are not reused: they would overestimate the best of many points (a point has a value
+for each searched field). Computes confidence intervals by Student's t.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Definition of a search, the points that it tries with their endings, the best one and the Pareto front."""
+"""Defines a search, and picks the best of its tried points, or their Pareto front.
+
+A point has a value for each searched field. Each tried point has the reason why its trials ended.
+"""
 
 from __future__ import annotations
 

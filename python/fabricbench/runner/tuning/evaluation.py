@@ -1,4 +1,4 @@
-"""Runs the trials of plans at a point, size by size, and returns the values of metrics."""
+"""Runs the trials of plans at a point (values of the searched fields), size by size; returns the metrics."""
 
 from __future__ import annotations
 

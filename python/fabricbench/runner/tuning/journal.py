@@ -1,4 +1,4 @@
-"""The journal of a search: an Optuna file in the workspace, written by one process at a time."""
+"""Opens and locks the journal of a search: an Optuna file in the workspace, written by one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Returns a point as a fragment of a plan, or as changes for `run -s`."""
+"""Converts a point (values of the searched fields) to a fragment of a plan, or to changes for `run -s`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search: Optuna suggests points, plans run there size by size, and a journal stores the results.
+"""Runs a search: Optuna suggests points (field values), plans run there by size, a journal has the results.
 
 Points are suggested in groups of a size that the user chooses and reported in order, and the random draw of a
 point depends on its number alone. So the same command suggests the same points on any machine, even after an

@@ -1,4 +1,4 @@
-"""The search space: fields of plans, each with a range or choices, and the plans at a point."""
+"""The search space: fields of plans with ranges or choices; loads plans with a value for each (a point)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event streams of runs: the last numbered events of each run, for clients that connect or reconnect."""
+"""Stores the last numbered events of each run, for event streams of clients that connect or reconnect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surveys of the agents in files of hosts, in background threads, so no request waits for a silent agent."""
+"""Queries the agents in files of hosts in background threads, so that no request waits for a silent agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of hosts that the server may use: loading, names without paths, settings for a backend."""
+"""Loads the files of hosts that the server may use; hides their paths; builds settings for the backend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabricbench.server.settings import Settings
 from fabricbench.store.host_sets import HostSet
 
 AUTHORITY: Final = "authority"
-"""Folder of a workspace with the authority that agents have joined."""
+"""Folder of a workspace with the certificate authority that agents have joined."""
 
 
 @dataclass(frozen=True)

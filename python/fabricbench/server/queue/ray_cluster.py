@@ -1,4 +1,4 @@
-"""Ray cluster that runs trials for the server: connects to an existing one or starts a local one.
+"""Connects to a Ray cluster that runs trials for the server, or starts a local one.
 
 `local` is a cluster on this machine, in a process that lives as long as the server; concurrent runs share its
 cores. Its token is known to the server and its workers only.

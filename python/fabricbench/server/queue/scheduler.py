@@ -1,6 +1,6 @@
 """Scheduler of queued runs: starts a worker process per run, up to a number of slots, and reads its events.
 
-Slots without a waiting run go to the running ones, for concurrent trials.
+A slot is one concurrent trial. Slots without a waiting run go to the running ones.
 
 The queue is in the catalog: a new server continues it after a crash. Workers notice the end of their server
 by the end of their input; runs of workers that have ended are marked as interrupted here.

@@ -1,4 +1,4 @@
-"""Routes for campaigns: progress, missing trials, analysis of factors, Pareto front of two metrics."""
+"""Routes for campaigns: progress, trials without results, effects of factors, Pareto front of two metrics."""
 
 from __future__ import annotations
 

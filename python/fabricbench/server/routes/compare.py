@@ -1,4 +1,4 @@
-"""Routes that compare trials, by size, variant or twin if requested, and draw the comparison."""
+"""Routes that compare trials (by size, variant, or with their predictions) and draw the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Route with the files of hosts: state, checks and facts of each host, from surveys of the agents."""
+"""Route that lists the files of hosts: state, checks and facts of each host, from surveys of the agents."""
 
 from __future__ import annotations
 

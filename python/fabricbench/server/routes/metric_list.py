@@ -1,4 +1,4 @@
-"""Route with the declarations of all metrics, and the check of a metric's name in a request."""
+"""Route that lists the declarations of all metrics; check of a metric's name in a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes for plans: shipped plans, JSON Schema, check of a plan's text with errors, cost and topology."""
+"""Routes for plans: shipped plans, JSON Schema, and a plan check: errors, time, memory, topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Route with metrics of the server in OpenMetrics 1.0: runs, trials, workers, requests; timing middleware."""
+"""Route for metrics of the server in OpenMetrics 1.0; middleware that counts and times requests."""
 
 from __future__ import annotations
 

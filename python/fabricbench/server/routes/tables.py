@@ -1,4 +1,4 @@
-"""Route for the tables of a record: pages of rows, filtered and sorted, as JSON or Arrow."""
+"""Route for the result tables of a trial: pages of rows, filtered and sorted, as JSON or Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes for trials: lists by trial and by run, filter values, details, tags, deletion and restoration."""
+"""Routes for trials: lists by trial and by run, filter values, details, port map, tags, trash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes for published results of the shipped plans, compared with matching trials of the workspace."""
+"""Routes that compare results published in papers and test reports with trials of the shipped plans."""
 
 from __future__ import annotations
 

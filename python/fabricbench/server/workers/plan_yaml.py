@@ -1,4 +1,4 @@
-"""YAML of a plan with changed fields, with the comments and the order of the earlier text preserved."""
+"""Writes a plan with changed fields as YAML, with the comments and the order of the earlier text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Progress of a worker process: JSON lines for the server, trials and results of a search for the catalog.
+"""Reports the progress of a worker process to the server, as JSON lines on standard output.
 
-Samples of the current trial: buffer of samples, converted to the points of event `samples`.
+Samples of the current trial (goodput, queue depth) are buffered and sent as event `samples`. The trials that
+a search chose, and its results, are written to the catalog.
 """
 
 from __future__ import annotations

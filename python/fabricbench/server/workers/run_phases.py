@@ -1,4 +1,4 @@
-"""Phases of a queued run: predictions by the simulator if requested, then the plan; trials of each phase."""
+"""Splits a queued run into phases: predictions by the simulator if requested, then the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Target of a requested run or check: backend of the plan or a file of hosts, with or without predictions."""
+"""Determines where a requested run or check executes: on the plan's backend or the hosts of a file.
+
+Checks the request, and locates errors in the plan or the request. A request may also ask for a prediction of
+each trial by the simulator.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of the sandbox process: check a plan with cost and topology, capture frames, parse measured results.
+"""Tasks of the sandbox process: check a plan (time, memory, topology), capture frames, parse measurements.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """

@@ -1,4 +1,4 @@
-"""Switches of a large fabric for a folded map: tier, pod and ranges of hosts of each."""
+"""Groups hosts of a large fabric by switch for a compact map: tier, pod and host ranges of each switch."""
 
 from __future__ import annotations
 

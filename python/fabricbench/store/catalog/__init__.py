@@ -7,5 +7,5 @@ migrate.py       runs the numbered SQL files of migrations/
 schema.py        columns of trials and memberships, states, limits; rows.py: validation of rows
 trials.py        statements on the table of trials; trial.py: a trial as an object
 memberships.py   the runs that a trial belongs to; outcomes.py: metrics and digests of finished trials
-process.py       identity of the process of an attempt
+process_identity.py: identity of the process of an attempt at a trial
 """

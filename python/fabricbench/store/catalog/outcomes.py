@@ -1,4 +1,4 @@
-"""Metrics and digests of finished trials, stored as rows so that the database can sort and compare them.
+"""Stores metrics and digests of finished trials as rows, so that the database can sort and compare them.
 
 There is a row for each metric of each job, and digests of the run spec and the results. All values derive
 from the columns `run_spec` and `results`; a row without readable results has none.

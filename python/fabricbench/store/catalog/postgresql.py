@@ -1,4 +1,4 @@
-"""A catalog in PostgreSQL, for teams: connections, the lock of its writers, and errors with hints."""
+"""A catalog in PostgreSQL, for teams: connections, a lock that admits one writer, and errors with hints."""
 
 from __future__ import annotations
 

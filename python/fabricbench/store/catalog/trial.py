@@ -1,4 +1,4 @@
-"""A trial in the workspace: its facts, status and record."""
+"""Types of trials in the catalog: facts known before a run, and status and results after; parses rows."""
 
 from __future__ import annotations
 

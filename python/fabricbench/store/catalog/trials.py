@@ -1,6 +1,6 @@
-"""Statements on the table of trials: to find them, and to start, finish, adopt, give up and remove attempts.
+"""Statements on the table of trials: find them; start, finish, give up and remove attempts at a trial.
 
-Rows with invalid values are skipped and can be listed.
+A run can adopt a finished trial of an earlier one. Rows with invalid values are skipped and can be listed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metrics of thousands of trials, read as rows for large tables."""
+"""Reads status, metrics and notes of thousands of trials for large tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a workspace, one row each; the database counts, sorts and pages them.
+"""Lists the runs of a workspace, one row each; the database counts, sorts and pages them.
 
 A run is the set of trials with the same `suite`: a plan with its sweeps, variants and iterations.
 """

@@ -1,4 +1,4 @@
-"""Views: saved queries for lists of trials, for the command line, Python and the web."""
+"""Saves, reads and deletes views: named queries for lists of trials (command line, Python, web)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The record of a trial: Parquet tables in a folder or at a URL, written, checked, moved and read."""
+"""The record of a trial, its result tables in Parquet: writes, checks, moves and reads them."""

@@ -1,4 +1,4 @@
-"""Tables and columns of records of earlier versions that do not describe themselves."""
+"""Reads records (result tables) of earlier versions: adds tables and columns that they lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage for records outside the folder of the workspace: a bucket, or any other URL that fsspec supports.
+"""Stores records (result tables) of trials outside the workspace: in a bucket or at another fsspec URL.
 
 Each attempt at a trial has a unique name there, ID.TOKEN, and its content never changes. So nothing has to be
 renamed, which buckets do not support: a record counts once the catalog refers to it.

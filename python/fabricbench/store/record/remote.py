@@ -1,4 +1,4 @@
-"""Tables of a trial whose record is at a URL, read through copies in the workspace.
+"""Reads result tables of a trial that are at a URL, through copies in the workspace; uploads them.
 
     copies/ID.TOKEN/TABLE.parquet
 

@@ -1,4 +1,4 @@
-"""Replaces a record by a new one with the same id."""
+"""Replaces the record folder of a trial by a new one with the same id, and can undo it."""
 
 from __future__ import annotations
 

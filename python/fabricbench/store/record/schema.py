@@ -1,4 +1,4 @@
-"""The schemas of the record tables, and the check that a backend's rows conform to them."""
+"""Schemas of the tables of a trial's record, and the conversion of a backend's rows to them."""
 
 from __future__ import annotations
 

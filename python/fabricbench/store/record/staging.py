@@ -1,4 +1,4 @@
-"""Folders of imports: the records of an archive until all of them are in the catalog.
+"""Temporary folders of imports: hold result tables of an archive until all its trials are in the catalog.
 
     .import.NUMBER.partial/            leased while the import runs
         journal.json                   URLs and ids of the trials, written before any record moves

@@ -1,4 +1,4 @@
-"""Writes and reads the Parquet tables of a trial's record.
+"""Writes and reads the Parquet tables with the results of a trial (its record).
 
 They are written while the trial runs, with bounded memory, and the same rows give the same bytes. A file is
 checked against the catalog before it is read.

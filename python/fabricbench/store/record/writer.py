@@ -1,4 +1,4 @@
-"""Life cycle of an attempt at a trial: running, then finished with a record, or given up with a message."""
+"""Attempts at a trial: starts one in the catalog, writes its result tables, and finishes or gives it up."""
 
 from __future__ import annotations
 

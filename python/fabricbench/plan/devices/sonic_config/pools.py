@@ -3,7 +3,7 @@
 A frame counts for its priority group at its ingress and for its queue at its egress. BUFFER_PG and
 BUFFER_QUEUE give either a profile, and the profile a pool. A pool of a plan has the priorities whose groups,
 or queues, are in it; priorities whose profile differs from the most frequent one have a profile of their own.
-Lossless groups have the limits of `pfc`.
+Lossless groups have the limits of the plan's `pfc`.
 """
 
 from __future__ import annotations

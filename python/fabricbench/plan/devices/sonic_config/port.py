@@ -1,4 +1,4 @@
-"""Port of a switch of SONiC with its settings, entries of tables, and WRED curves."""
+"""Settings of a port of a SONiC switch: traffic classes, PFC and buffers; table entries, WRED curves."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class _Hash:
 
 @dataclass(frozen=True)
 class RedisDump(JsonText):
-    """A dump as the tables of a configuration; places are those of the dump.
+    """A dump as the tables of a configuration; locations are those in the dump.
 
     Attributes:
         dump: The dump as JSON.

@@ -1,4 +1,4 @@
-"""Rules that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
+"""Functions that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
 
 SONiC has a value for each port, a plan one for all switches. A rule reads one port and the traffic class of
 RDMA data; `conversion` takes the value of most ports and warns of those that differ. A new field of the model

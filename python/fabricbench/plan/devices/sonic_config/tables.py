@@ -1,8 +1,9 @@
-"""Tables of SONiC's `config_db.json` that affect the modelled traffic: fields, kinds, omissions.
+"""Declares the tables of SONiC's `config_db.json` that affect the modelled traffic.
 
-Kinds and limits are those of SONiC's YANG models (`sonic-buffer-pool`, `sonic-buffer-profile`,
+Each field has a kind (its allowed values and its parser), no effect on traffic, or a reason why it is not
+modelled. Kinds and limits are those of SONiC's YANG models (`sonic-buffer-pool`, `sonic-buffer-profile`,
 `sonic-wred-profile`, `sonic-port-qos-map`, `sonic-pfcwd`, `sonic-scheduler`, `sonic-port`) and of SAI
-(`saibuffer.h`, `saiwred.h`). A field is read, has no effect on traffic, or is not modelled for a reason.
+(`saibuffer.h`, `saiwred.h`).
 """
 
 from __future__ import annotations

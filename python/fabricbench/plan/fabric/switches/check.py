@@ -1,4 +1,4 @@
-"""Checks of the switches of a plan: markers, scheduled fabrics, pools, chips."""
+"""Checks switches of a plan: markers that colour frames, scheduled fabrics, buffer pools, shared chips."""
 
 from __future__ import annotations
 
