@@ -1,17 +1,18 @@
 //! The tables, each declared once.
 
-pub(crate) mod chunks;
-pub(crate) mod connections;
-pub(crate) mod counters;
-pub(crate) mod fabric;
-pub(crate) mod series;
+mod chunks;
+mod connections;
+mod counters;
+mod fabric;
+mod series;
+
+pub use chunks::*;
+pub use connections::*;
+pub use counters::*;
+pub use fabric::*;
+pub use series::*;
 
 use crate::declare::tables;
-use chunks::{ChunkRow, ChunkStepRow, ChunkTimeRow, ReorderingRow};
-use connections::ConnectionRow;
-use counters::CounterRow;
-use fabric::{LinkRow, PathRow, PortRow, PriorityRow};
-use series::{EventRow, SeriesRow};
 
 tables! {
     /// Completed chunks, in order of completion; several batches while running.
