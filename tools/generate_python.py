@@ -110,7 +110,7 @@ def _limits(title: str, mapping: dict[str, Any]) -> dict[str, tuple[int, int]]:
 def columns(schema: dict[str, Any]) -> str:
     """Return the module of the columns of the record tables."""
     text = f"{_COLUMNS}{_schema_version(schema)}COLUMNS: Final[dict[str, tuple[Column, ...]]] = {{\n"
-    for table, descriptions in _core.record_tables():
+    for table, _, descriptions in _core.record_tables():
         rows = "".join(f"        Column{description},\n" for description in descriptions)
         text += f"    {table!r}: (\n{rows}    ),\n"
     return text + "}\n"

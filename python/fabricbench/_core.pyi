@@ -167,8 +167,13 @@ class FlowProgress(TypedDict):
 def run_spec_schema() -> str:
     """Return the JSON Schema of RunSpec."""
 
-def record_tables() -> list[tuple[str, list[tuple[str, str, bool, str | None, str]]]]:
-    """Return each record table: its name, and name, type, nullability, unit and meaning of its columns."""
+def record_tables() -> list[
+    tuple[str, Literal["endpoint", "fabric", "device"], list[tuple[str, str, bool, str | None, str]]]
+]:
+    """Return each record table: its name, where a simulation observes it, and its columns.
+
+    A column is name, type, nullability, unit and meaning.
+    """
 
 def patterns() -> list[tuple[str, str]]:
     """Return every (collective, algorithm) that can be run."""

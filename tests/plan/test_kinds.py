@@ -11,6 +11,7 @@ from tools.swarm.long_transfers import long_plan_of
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates import traffic_kinds
+from fabricbench.plan.estimates.flow_error import measured
 from fabricbench.plan.estimates.traffic_kinds import KINDS, kinds_of
 from fabricbench.runner import loading
 
@@ -73,6 +74,13 @@ SPRAY = {"transport": {"recovery": "selective"}, "load_balancing": "spray-round-
 )
 def test_the_kind_of_a_job_follows_from_its_plan(job: Any, more: Any, kind: str) -> None:
     assert kinds_of(spec_of(job, **more)) == [kind]
+
+
+def test_a_rate_control_without_a_kind_has_an_unknown_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic_kinds, "_CONTROLLED", {})
+    kinds = kinds_of(spec_of(ALL_TO_ALL, transport={"rate_control": "timely"}))
+    assert kinds == ["timely"]
+    assert not measured(kinds[0]).is_known
 
 
 def test_a_transfer_is_short_below_64_packets() -> None:

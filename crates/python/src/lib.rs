@@ -59,13 +59,14 @@ fn run_spec_schema() -> PyResult<String> {
 /// A column of a result table: name, type, whether it may be null, unit, meaning.
 type ColumnDescription = (&'static str, &'static str, bool, Option<&'static str>, &'static str);
 
-/// The tables of a record, in order, each with its name and columns.
+/// The tables of a record, in order, each with its name, observation point and columns.
 #[pyfunction]
-fn record_tables() -> Vec<(&'static str, Vec<ColumnDescription>)> {
+fn record_tables() -> Vec<(&'static str, &'static str, Vec<ColumnDescription>)> {
     let describe = |column: &record::Column| {
         (column.name, column.kind.name(), column.is_nullable, column.unit, column.meaning)
     };
-    record::TABLES.iter().map(|table| (table.name, table.columns.iter().map(describe).collect())).collect()
+    let columns = |table: &record::Table| table.columns.iter().map(describe).collect();
+    record::TABLES.iter().map(|table| (table.name, table.point.name(), columns(table))).collect()
 }
 
 /// All pairs of collective and algorithm.

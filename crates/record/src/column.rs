@@ -7,8 +7,33 @@ use std::sync::Arc;
 pub struct Table {
     /// Its name.
     pub name: &'static str,
+    /// Where a simulation observes its rows.
+    pub point: Point,
     /// Its columns, in order.
     pub columns: &'static [Column],
+}
+
+/// Where rows are observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// By senders and receivers.
+    Endpoint,
+    /// On links and in switches themselves.
+    Fabric,
+    /// By the counter of a device; a simulation has none.
+    Device,
+}
+
+impl Point {
+    /// Its name in Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Endpoint => "endpoint",
+            Self::Fabric => "fabric",
+            Self::Device => "device",
+        }
+    }
 }
 
 /// A column of a table.

@@ -1,6 +1,7 @@
 //! Macros that declare a table and the list of all tables: row type, columns and metadata from one list.
 
-/// Declares a table: its name, the type of its rows and, each with its meaning as comment, its columns.
+/// Declares a table: its name, where its rows are observed ([`crate::Point`]), the type of its rows and, each
+/// with its meaning as comment, its columns.
 ///
 /// - `name: Type ["unit"];` is a field of the rows, and a column with its values.
 /// - `name: Type as Other ["unit"] = |row, names| ...;` is a field, and a column with other values, such as
@@ -8,8 +9,8 @@
 /// - `name: Type ["unit"] = |row| ...;` is a column that follows from fields.
 /// - `name: Type as ();` is a field, and no column.
 macro_rules! table {
-    ($(#[$about:meta])* $name:literal: $row:ident { $($entries:tt)* }) => {
-        $crate::declare::table! { @next [$(#[$about])* $name $row] [] [] $($entries)* }
+    ($(#[$about:meta])* $name:literal at $point:ident: $row:ident { $($entries:tt)* }) => {
+        $crate::declare::table! { @next [$(#[$about])* $name $point $row] [] [] $($entries)* }
     };
     (@next $table:tt [$($fields:tt)*] $columns:tt
         $(#[doc = $meaning:literal])+ $field:ident: $type:ty as (); $($rest:tt)*
@@ -49,7 +50,7 @@ macro_rules! table {
             $($rest)*
         }
     };
-    (@next [$(#[$about:meta])* $name:literal $row:ident] [$($fields:tt)*] [$({
+    (@next [$(#[$about:meta])* $name:literal $point:ident $row:ident] [$($fields:tt)*] [$({
         $($meaning:literal)+, $column:ident: $type:ty, $($unit:literal)?,
         |$each:ident $(, $names:ident)?| $value:expr
     })*]) => {
@@ -63,6 +64,7 @@ macro_rules! table {
             /// The table of these rows.
             pub const TABLE: $crate::Table = $crate::Table {
                 name: $name,
+                point: $crate::Point::$point,
                 columns: &[$($crate::Column {
                     name: stringify!($column),
                     kind: <$type as $crate::column::Cell>::KIND,

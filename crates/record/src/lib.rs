@@ -14,10 +14,5 @@ mod tables;
 
 #[cfg(feature = "arrow")]
 pub use arrow::{Columns, Names};
-pub use column::{Column, Kind, Table};
-pub use tables::chunks::{ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow, ReorderingRow};
-pub use tables::connections::ConnectionRow;
-pub use tables::counters::CounterRow;
-pub use tables::fabric::{LinkRow, PathRow, PortRow, PriorityRow};
-pub use tables::series::{EventRow, SeriesRow};
-pub use tables::{Batch, TABLES};
+pub use column::{Column, Kind, Point, Table};
+pub use tables::*;

@@ -8,14 +8,13 @@ use crate::patience::patience;
 use crate::progress::Progress;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, WorldPartition, build,
-    connection_rows, deadlock_events, emit_links, emit_ports, emit_series, offered_bytes, open_connections,
-    paths, reordering_rows, summary, tcp_patience, total_rows,
+    Assembler, Ending, FinalTables, JobProgress, LiveView, SeriesProbe, World, WorldPartition, build,
+    deadlock_events, offered_bytes, open_connections, summary, tcp_patience,
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
-use jobs::{Observer, RowSelection, RunError, Stopped, Tally};
-use record::{Batch, ChunkRow, EventRow};
+use jobs::{Observer, RowSelection, RunError, Stopped};
+use record::{Batch, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
@@ -154,48 +153,6 @@ fn finish_chunks(
         ending,
         |rows| observer.batch(Batch::Chunks(rows)),
     )
-}
-
-/// Tables that are available only at the end of a run.
-struct FinalTables {
-    /// Chunks without a row so far.
-    chunks: Vec<ChunkRow>,
-    tally: Option<Tally>,
-    events: Vec<EventRow>,
-    /// End of the last window.
-    end: Instant,
-    /// End of the run, which may be within the last window.
-    run_end: Instant,
-}
-
-impl FinalTables {
-    /// Emits these tables, and those made of the final state of the world.
-    fn emit(
-        self,
-        world: &World,
-        spec: &RunSpec,
-        observer: &mut dyn Observer<Progress>,
-    ) -> Result<(), Stopped> {
-        let (graph, end) = (&world.fabric.graph, self.end);
-        let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
-        observer.batch(Batch::Chunks(self.chunks))?;
-        self.tally.map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))?;
-        let priorities = emit_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
-        observer.batch(Batch::Priorities(priorities))?;
-        emit_links(world, end, |mut rows| {
-            rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(self.run_end.0));
-            observer.batch(Batch::Links(rows))
-        })?;
-        observer.batch(Batch::Paths(path_rows))?;
-        observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
-        let probes = || world.partitions.iter().map(|partition| partition.probe());
-        emit_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
-        observer.batch(Batch::Series(total_rows(probes())))?;
-        if !world.connections.is_empty() {
-            observer.batch(Batch::Connections(connection_rows(world, end)))?;
-        }
-        observer.batch(Batch::Events(self.events))
-    }
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.

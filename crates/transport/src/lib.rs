@@ -5,7 +5,7 @@
 //! 1. [`Config`]: parameters common to all queue pairs of a host.
 //! 2. [`Requester`]: work requests in, packets out ([`Requester::poll_transmit`]), ACKs and NAKs in.
 //! 3. [`RateControl`]: the send time of the next packet and the number of packets in flight. [`Controller`]
-//!    selects none (line rate), [`Dcqcn`], [`Swift`] or [`Timely`].
+//!    selects none (line rate) or one of the files of `rate`.
 //! 4. [`Responder`]: packets in; for each one a verdict ([`Arrival`]) and possibly an answer ([`Reply`]).
 //! 5. [`VerbRequester`] and [`ReadResponses`]: SEND, WRITE and READ on one connection, for storage.
 //! 6. [`QueuePair`]: requester, responder and rate control in one object for drivers of real packets, with
@@ -59,7 +59,6 @@
 
 mod adapter;
 mod config;
-mod dcqcn;
 mod in_flight;
 mod packet;
 mod placement;
@@ -69,25 +68,20 @@ mod requester;
 mod responder;
 mod segment;
 mod selective;
-mod swift;
 pub mod tcp;
-mod timely;
 mod verbs;
 
 pub use adapter::{Adapter, AdapterConfig};
 pub use config::{Config, ConfigError, Recovery};
-pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use packet::{NextPacket, Position, Transmit};
 pub use placement::Placement;
 pub use queue_pair::{
     CnpLimiter, Completion, Counters, DecodeError, Handled, Origin, Outgoing, Placed, PostError, QueuePair,
     Reads, Received, Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
 };
-pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, RateControlSpec, Timed};
+pub use rate::*;
 pub use requester::{AckOutcome, Requester, TimeoutOutcome, Unsent};
 pub use responder::{Arrival, Disposition, Reply, Responder};
-pub use swift::{Swift, SwiftConfig};
-pub use timely::{Timely, TimelyConfig};
 pub use verbs::{
     ReadRange, ReadResponse, ReadResponses, ResponseOutcome, Verb, VerbRequester, VerbTransmit, read_range,
 };

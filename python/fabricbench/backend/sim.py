@@ -33,13 +33,10 @@ ENGINE_FACTS: Final = (
 )
 """Cost of a run and the path that the simulator used; they differ from run to run."""
 
-_AT_ENDPOINTS: Final = ("chunks", "chunk_steps", "chunk_times", "reordering", "connections")
-_IN_THE_FABRIC: Final = ("ports", "priorities", "links", "paths", "series", "events")
 OBSERVED: Final[Mapping[str, Observation]] = {
-    **{table: {"at": "endpoint", "unmeasured": ()} for table in _AT_ENDPOINTS},
-    **{table: {"at": "fabric", "unmeasured": ()} for table in _IN_THE_FABRIC},
+    table: {"at": point, "unmeasured": ()} for table, point, _ in _core.record_tables() if point != "device"
 }
-"""All tables of the simulator, observed where the events occur."""
+"""All tables of the simulator, which observes where the events occur and has no counters of devices."""
 
 
 class SimBackend:

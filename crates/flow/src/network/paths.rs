@@ -6,7 +6,7 @@ use crate::network::{Leg, Network};
 use crate::rates::{RATE_BITS, time_for, work_of_bytes};
 use ::paths::PathHash;
 use jobs::{Jobs, QueuePair};
-use spec::{LossRecovery, RateControlSpec, RunSpec, SpecError, TransportSpec, unsupported};
+use spec::{RateControlSpec, RunSpec, SpecError, TransportSpec, unsupported};
 use std::cell::Cell;
 use std::collections::HashMap;
 use units::{AttachmentId, Span};
@@ -96,10 +96,7 @@ fn window_packets(transport: &TransportSpec) -> u32 {
         RateControlSpec::Swift(swift) => (swift.window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32,
         _ => u32::MAX,
     };
-    match transport.recovery {
-        LossRecovery::Selective => window.min(transport.window_packets).min(transport.ooo_window_packets),
-        _ => window.min(transport.window_packets),
-    }
+    window.min(transport.connection().window_packets)
 }
 
 /// Paths through a fabric.

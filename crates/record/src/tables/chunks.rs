@@ -29,7 +29,7 @@ impl ChunkStatus {
 
 table! {
     /// Table `chunks`: one row for each data chunk and queue pair.
-    "chunks": ChunkRow {
+    "chunks" at Endpoint: ChunkRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
         /// Transfer within the job's schedule, from 0; with `barrier` or `root_shift` the schedule is that of
@@ -139,7 +139,7 @@ table! {
     /// Table `chunk_steps`: of a run with `observe.chunks` other than `all`, one row for each step of each
     /// round of a job, over all its chunks, with the counts of `chunks`.
     #[derive(Default)]
-    "chunk_steps": ChunkStepRow {
+    "chunk_steps" at Endpoint: ChunkStepRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
         /// Round of the job, from 0; the warm-up rounds are the first.
@@ -216,7 +216,7 @@ table! {
     /// completion time. Chunks that are equal in all other columns share a row, so that percentiles are
     /// exact. With backend `flow`, where a run has more than 1,048,576 rows, times are rounded to as few
     /// picoseconds as possible.
-    "chunk_times": ChunkTimeRow {
+    "chunk_times" at Endpoint: ChunkTimeRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
         /// Round of the job, from 0; the warm-up rounds are the first.
@@ -242,7 +242,7 @@ table! {
 
 table! {
     /// Table `reordering`: how far out of order data frames arrived, where they can overtake each other.
-    "reordering": ReorderingRow {
+    "reordering" at Endpoint: ReorderingRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
         /// Queue pair of the run; null for all of the job together.

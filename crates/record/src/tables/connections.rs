@@ -4,7 +4,7 @@ use crate::declare::table;
 
 table! {
     /// Table `connections`: one row for each TCP connection.
-    "connections": ConnectionRow {
+    "connections" at Endpoint: ConnectionRow {
         /// Name of the traffic.
         tcp: u32 as &str = |row, names| names.tcp(row.tcp);
         /// Number of the connection in the run, from 0.

@@ -5,7 +5,7 @@ use crate::declare::table;
 
 table! {
     /// Table `counters`: one row for each counter of each host of a measured trial.
-    "counters": CounterRow {
+    "counters" at Device: CounterRow {
         /// Name of the host; of a lab's link the node that sends.
         host: String;
         /// Device or program that counts: an interface, an RDMA device with its port as in `mlx5_0/1`,

@@ -5,7 +5,7 @@ use crate::declare::table;
 
 table! {
     /// Table `ports`: counters of each port.
-    "ports": PortRow {
+    "ports" at Fabric: PortRow {
         /// Name of the node, such as `host3` or `leaf0`.
         node: String;
         /// Its tier: 0 hosts, 1 leaves or rails, 2 spines or aggregation, 3 core.
@@ -95,7 +95,7 @@ table! {
 table! {
     /// Table `priorities`: counters of each priority of a port that was paused, had no credit, requested a
     /// pause or lost frames.
-    "priorities": PriorityRow {
+    "priorities" at Fabric: PriorityRow {
         /// Name of the node.
         node: String;
         /// Port of the node.
@@ -128,7 +128,7 @@ table! {
 
 table! {
     /// Table `links`: one row for each direction of each cable.
-    "links": LinkRow {
+    "links" at Fabric: LinkRow {
         /// Sending node.
         from: String;
         /// Its port.
@@ -153,7 +153,7 @@ table! {
 table! {
     /// Table `paths`: one row for each link between switches on the path of a queue pair's data, if every
     /// queue pair has a single path.
-    "paths": PathRow {
+    "paths" at Fabric: PathRow {
         /// Queue pair of the run.
         qp: u32;
         /// Name of its job.

@@ -1,18 +1,19 @@
 //! Lists all tables of a record: `TABLES`, and `Batch`, an enum with the rows of one table. The modules
 //! declare the tables: row type, columns, meaning.
 
-pub(crate) mod chunks;
-pub(crate) mod connections;
-pub(crate) mod counters;
-pub(crate) mod fabric;
-pub(crate) mod series;
+mod chunks;
+mod connections;
+mod counters;
+mod fabric;
+mod series;
+
+pub use chunks::*;
+pub use connections::*;
+pub use counters::*;
+pub use fabric::*;
+pub use series::*;
 
 use crate::declare::tables;
-use chunks::{ChunkRow, ChunkStepRow, ChunkTimeRow, ReorderingRow};
-use connections::ConnectionRow;
-use counters::CounterRow;
-use fabric::{LinkRow, PathRow, PortRow, PriorityRow};
-use series::{EventRow, SeriesRow};
 
 tables! {
     /// Completed chunks, in order of completion; several batches while running.

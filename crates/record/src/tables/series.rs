@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 table! {
     /// Table `series`: sampled values.
-    "series": SeriesRow {
+    "series" at Fabric: SeriesRow {
         /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `queue_max_bytes`
         /// (the deepest of all ports of switches at the sample, those without a series included), `tx_bytes`
         /// (frame bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress
@@ -39,7 +39,7 @@ table! {
 
 table! {
     /// Table `events`: rare events, such as failures, deadlocks and PFC storms.
-    "events": EventRow {
+    "events" at Fabric: EventRow {
         /// Time of the event.
         time_ps: u64 ["ps"];
         /// `qp_failed`: a queue pair used up its retries; `stalled`: a port that was paused when the run was

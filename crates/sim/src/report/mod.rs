@@ -13,20 +13,19 @@ mod paths;
 mod ports;
 mod probe;
 mod progress;
-mod reordering;
 pub(crate) mod summary;
+mod tables;
 
 pub(crate) use assemble::{Assembler, Ending};
 pub use capture::{CapturedFrame, capture};
-pub(crate) use connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
+pub(crate) use connections::{offered_bytes, open_connections, tcp_patience};
 pub(crate) use deadlock::deadlock_events;
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
 pub use paths::{PathChoice, path_choices};
-pub(crate) use paths::{Paths, paths};
 pub use ports::{Numbers, PortRow, port_map};
-pub(crate) use probe::{LiveView, Sample, SeriesProbe, emit_links, emit_ports, emit_series, total_rows};
+pub(crate) use probe::{LiveView, Sample, SeriesProbe};
 pub(crate) use progress::JobProgress;
-pub(crate) use reordering::reordering_rows;
+pub(crate) use tables::FinalTables;
 
 use crate::setup::{self, BuildOptions, FabricNode};
 use spec::{RunSpec, SpecError};

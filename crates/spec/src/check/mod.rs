@@ -124,17 +124,7 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
 }
 
 fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {
-    let field = |name: &str| format!("transport.rate_control.{name}");
-    match *rate_control {
-        RateControlSpec::Swift(swift) => {
-            let (least, most) = (swift.window_min_2e20, swift.window_max_2e20);
-            within(field("window_min_2e20"), least, 0..=most, "window_max_2e20")?;
-            let (least, most) = (swift.scaling_window_min_2e20, swift.scaling_window_max_2e20);
-            within(field("scaling_window_min_2e20"), least, 0..=most, "scaling_window_max_2e20")
-        }
-        RateControlSpec::Timely(timely) => {
-            within(field("rtt_low_ps"), timely.rtt_low_ps, 1..=timely.rtt_high_ps, "rtt_high_ps")
-        }
-        RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_) => Ok(()),
-    }
+    rate_control.ordered().into_iter().try_for_each(|[(name, number), (limited_by, most)]| {
+        within(format!("transport.rate_control.{name}"), number, 0..=most, limited_by)
+    })
 }

@@ -66,8 +66,9 @@ def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
     if _is_short(spec, spec_json):
         return SHORT
     control = spec["transport"]["rate_control"]["kind"]
-    if control in _CONTROLLED:
-        return _CONTROLLED[control]
+    if control != "line-rate":
+        # One without a kind is its own, of which nothing is measured, so that its error counts as unknown.
+        return _CONTROLLED.get(control, control)
     if is_windowed(spec):
         return WINDOW
     if spec["fabric"]["load_balancing"]["kind"] in _SPRAYS:

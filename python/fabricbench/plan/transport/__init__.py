@@ -1,1 +1,1 @@
-"""The RoCEv2 transport of a plan: `model`, `check`, and the rate controls `dcqcn`, `swift` and `timely`."""
+"""The RoCEv2 transport of a plan: `model`, `check`, and the rate controls, `rate_control` with `dcqcn`."""

@@ -8,6 +8,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.model import Plan
 from fabricbench.plan.transport.dcqcn import Dcqcn
+from fabricbench.plan.transport.rate_control import KINDS
 
 _RATE_CONTROL: Final[FieldPath] = ("transport", "rate_control")
 
@@ -20,7 +21,8 @@ def check_transport(plan: Plan) -> Iterator[FieldProblem]:
         return
     if len(control.kinds) != 1:
         actual = " and ".join(f"`{kind}`" for kind in control.kinds) or "nothing"
-        yield FieldProblem(_RATE_CONTROL, actual, "one of `dcqcn`, `swift` and `timely`")
+        *others, last = (f"`{kind}`" for kind in KINDS)
+        yield FieldProblem(_RATE_CONTROL, actual, f"one of {', '.join(others)} and {last}")
         return
     if plan.fabric.nic.packets_per_turn > 1 and not control.is_line_rate:
         actual = f"turns of several packets with `{control.kinds[0]}`"

@@ -14,9 +14,7 @@ from fabricbench.plan._run_spec import (
 )
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
-from fabricbench.plan.transport.dcqcn import Dcqcn
-from fabricbench.plan.transport.swift import Swift
-from fabricbench.plan.transport.timely import Timely
+from fabricbench.plan.transport.rate_control import NAMES, RateControl
 
 WINDOW_PACKETS_MAX: Final = LIMITS["TransportSpec.window_packets"][1]
 """Half of the 24-bit PSN space: more packets in flight would count as duplicates (IBTA 1.7, 9.7.2)."""
@@ -73,32 +71,6 @@ class Dscp(PlanModel):
     def run_spec(self) -> DscpSpec:
         """Return the code points for the engine."""
         return self.to_spec(DscpSpec)
-
-
-class RateControl(PlanModel):
-    """How the requester paces itself, if not by the port alone: one of these."""
-
-    dcqcn: Dcqcn | None = Field(default=None, description="DCQCN: by the CNPs that ECN marks bring about.")
-    swift: Swift | None = Field(default=None, description="Swift: by a target of the round-trip time.")
-    timely: Timely | None = Field(default=None, description="TIMELY: by the gradient of the round-trip time.")
-
-    @property
-    def kinds(self) -> list[str]:
-        """Names of the rate controls that are set: one in a checked plan."""
-        return [name for name in ("dcqcn", "swift", "timely") if getattr(self, name) is not None]
-
-    @property
-    def is_line_rate(self) -> bool:
-        """Whether senders count CNPs without a reaction."""
-        return self.dcqcn is not None and not self.dcqcn.reacts
-
-    def run_spec(self, port_bps: int) -> RateControlSpec:
-        """Return the control for the engine, for hosts with ports of `port_bps`."""
-        if self.swift is not None:
-            return self.swift.run_spec()
-        if self.timely is not None:
-            return self.timely.run_spec(port_bps)
-        return (self.dcqcn or Dcqcn()).run_spec(port_bps)
 
 
 class Transport(PlanModel):
@@ -195,15 +167,11 @@ class Transport(PlanModel):
         le=7,
         description="Timeouts in a row before the queue pair fails. Source: the largest in the 3-bit field.",
     )
-    rate_control: Annotated[
-        RateControl | None,
-        Named({"line-rate": None, "dcqcn": {"dcqcn": {}}, "swift": {"swift": {}}, "timely": {"timely": {}}}),
-    ] = Field(
+    rate_control: Annotated[RateControl | None, Named(NAMES)] = Field(
         default=None,
         description=(
-            "How the requester paces itself: as fast as the port takes it, by the CNPs that ECN marks bring "
-            "about (`dcqcn`), or by round-trip times (`swift`, `timely`). Source: published completion "
-            "times without congestion control."
+            "How the requester paces itself: as fast as the port takes it, or by one of the rate controls, "
+            "named or with its fields. Source: published completion times without congestion control."
         ),
         json_schema_extra={"default": "line-rate"},
     )

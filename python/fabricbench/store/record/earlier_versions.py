@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.store.record.schema import schema_of
+from fabricbench.store.record.schema import RECORD_TABLES, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ OF_THE_SIMULATOR: Final[dict[str, dict[str, Any]]] = {
 }
 """Observations of the simulator when the column `observed` was added to catalogs."""
 
-LATER_TABLES: Final = frozenset({"counters", "chunk_steps", "chunk_times"})
+LATER_TABLES: Final = frozenset(RECORD_TABLES) - OF_THE_SIMULATOR.keys()
 """Tables that were added to records later; records without one have no rows of it."""
 
 _REFERENCE_COLUMN: Final = "dropped_headroom_frames"

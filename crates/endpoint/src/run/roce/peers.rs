@@ -60,6 +60,6 @@ impl Peers {
         let pairs = self.queue_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
         let room = at.receive_buffer_bytes / BUFFER_DIVISOR / pairs;
         let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
-        Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))
+        Ok(transport.connection().window_packets.min(packets.max(WINDOW_MIN)))
     }
 }

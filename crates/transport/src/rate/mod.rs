@@ -1,8 +1,16 @@
 //! Rate control of a requester: send time of the next packet and number of packets in flight. The interface,
-//! the parameters of a run, and the controller of a queue pair.
+//! the parameters of a run, and the controller of a queue pair. One file per algorithm.
 
+mod dcqcn;
+mod swift;
+mod timely;
+
+pub use dcqcn::{Dcqcn, DcqcnConfig};
+pub use swift::{Swift, SwiftConfig};
+pub use timely::{Timely, TimelyConfig};
+
+use crate::Position;
 use crate::adapter::{Adapter, AdapterConfig};
-use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -100,6 +108,24 @@ impl RateControlSpec {
             Self::Swift(config) => Controller::Swift(Timed::boxed(Swift::new(config, mtu_bytes, line_rate))),
             Self::Timely(config) => {
                 Controller::Timely(Timed::boxed(Timely::new(config, mtu_bytes, line_rate)))
+            }
+        }
+    }
+
+    /// Pairs of fields, each with its value, of which the first must not exceed the second.
+    #[must_use]
+    pub fn ordered(&self) -> Vec<[(&'static str, u64); 2]> {
+        match *self {
+            Self::LineRate { .. } | Self::Dcqcn(_) => Vec::new(),
+            Self::Swift(config) => vec![
+                [("window_min_2e20", config.window_min_2e20), ("window_max_2e20", config.window_max_2e20)],
+                [
+                    ("scaling_window_min_2e20", config.scaling_window_min_2e20),
+                    ("scaling_window_max_2e20", config.scaling_window_max_2e20),
+                ],
+            ],
+            Self::Timely(config) => {
+                vec![[("rtt_low_ps", config.rtt_low_ps), ("rtt_high_ps", config.rtt_high_ps)]]
             }
         }
     }

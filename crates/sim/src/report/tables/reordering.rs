@@ -3,8 +3,8 @@
 //! The rows of jobs include every queue pair. The rows of queue pairs are bounded: they are in the order of
 //! their numbers, as many complete queue pairs as fit.
 
-use super::World;
 use crate::nic::REORDERING_BUCKETS;
+use crate::report::World;
 use crate::setup::FabricNode;
 use record::ReorderingRow;
 use spec::RunSpec;
@@ -12,7 +12,7 @@ use spec::RunSpec;
 /// Packets of one bucket: smallest distance, largest distance, count.
 type Distances = (u32, u32, u64);
 
-pub(crate) fn reordering_rows(spec: &RunSpec, world: &World) -> Vec<ReorderingRow> {
+pub(super) fn reordering_rows(spec: &RunSpec, world: &World) -> Vec<ReorderingRow> {
     let mut of_pairs: Vec<(u32, Vec<Distances>)> = world
         .nodes()
         .filter_map(|node| match node {
