@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
 
-from fabricbench.plan._run_spec import RateControl as RateControlSpec
-from fabricbench.plan._run_spec import SwiftRateControl, TimelyRateControl
+from fabricbench.plan._run_spec import RateControl as RateControlSpec, SwiftRateControl, TimelyRateControl
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import PPM, Duration, MessageSize, Rate, Ratio
 from fabricbench.plan.transport.dcqcn import Dcqcn
