@@ -1,8 +1,8 @@
 //! Max-min fair rates of flows on links, recomputed incrementally by progressive filling.
 //!
 //! Rates are integers of 2^-16 bit/s, rounded down, so no link exceeds its capacity. Only the rates that a
-//! change affects are recomputed: links that all their flows together cannot fill connect nothing, and the
-//! end of a flow matters only on links that limit other flows.
+//! change affects are recomputed: they are found from flow to flow over shared links, except links that all
+//! their flows together cannot fill; the end of a flow matters only on links that limit other flows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

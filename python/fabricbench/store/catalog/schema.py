@@ -1,4 +1,4 @@
-"""Columns of the catalog's tables `trials` and `memberships`, states of trials and runs, and limits.
+"""Columns of the catalog's tables `trials` and `memberships` (trials of runs), states of both, and limits.
 
 The SQL files in `migrations/` create the tables; a test compares the columns here with them.
 """
