@@ -1,4 +1,4 @@
-"""Columns of the catalog's tables `trials` and `memberships` (trials of runs), states of both, and limits.
+"""Columns of the tables `trials` and `memberships` (plans and suites of trials), states of both, and limits.
 
 The SQL files in `migrations/` create the tables; a test compares the columns here with them.
 """

@@ -280,7 +280,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_lineup_is_in_order_of_time_and_ingress_port(
+        fn an_arrival_batch_is_in_order_of_time_and_ingress_port(
             ports in prop::collection::vec(prop::collection::vec(0..2_000_u64, 0..20), 1..8),
         ) {
             let start = Instant(1 << 40);
