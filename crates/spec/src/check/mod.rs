@@ -11,6 +11,7 @@ use fabric::check_fabric;
 use jobs::{check_jobs, check_tcp};
 use std::ops::RangeInclusive;
 use thiserror::Error;
+use transport::Limit;
 
 pub use jobs::CHUNK_PACKETS_MAX;
 
@@ -124,7 +125,7 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
 }
 
 fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {
-    rate_control.ordered().into_iter().try_for_each(|[(name, number), (limited_by, most)]| {
-        within(format!("transport.rate_control.{name}"), number, 0..=most, limited_by)
+    rate_control.limits().into_iter().try_for_each(|Limit { field, number, allowed, limited_by }| {
+        within(format!("transport.rate_control.{field}"), number, allowed, limited_by)
     })
 }

@@ -14,6 +14,7 @@ use crate::adapter::{Adapter, AdapterConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use units::{Instant, Rate, Span, State};
 use wire::Psn;
@@ -89,6 +90,19 @@ pub enum RateControlSpec {
     Timely(TimelyConfig),
 }
 
+/// A field of a rate control that another of its fields limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Its value.
+    pub number: u64,
+    /// Allowed values.
+    pub allowed: RangeInclusive<u64>,
+    /// Name of the field that limits it.
+    pub limited_by: &'static str,
+}
+
 impl RateControlSpec {
     /// As fast as the port takes it, without CNPs.
     pub const LINE_RATE: Self = Self::LineRate { cnp_interval_ps: None };
@@ -112,21 +126,31 @@ impl RateControlSpec {
         }
     }
 
-    /// Pairs of fields, each with its value, of which the first must not exceed the second.
+    /// Fields that another field of the same control limits.
     #[must_use]
-    pub fn ordered(&self) -> Vec<[(&'static str, u64); 2]> {
+    pub fn limits(&self) -> Vec<Limit> {
         match *self {
             Self::LineRate { .. } | Self::Dcqcn(_) => Vec::new(),
             Self::Swift(config) => vec![
-                [("window_min_2e20", config.window_min_2e20), ("window_max_2e20", config.window_max_2e20)],
-                [
-                    ("scaling_window_min_2e20", config.scaling_window_min_2e20),
-                    ("scaling_window_max_2e20", config.scaling_window_max_2e20),
-                ],
+                Limit {
+                    field: "window_min_2e20",
+                    number: config.window_min_2e20,
+                    allowed: 0..=config.window_max_2e20,
+                    limited_by: "window_max_2e20",
+                },
+                Limit {
+                    field: "scaling_window_min_2e20",
+                    number: config.scaling_window_min_2e20,
+                    allowed: 0..=config.scaling_window_max_2e20,
+                    limited_by: "scaling_window_max_2e20",
+                },
             ],
-            Self::Timely(config) => {
-                vec![[("rtt_low_ps", config.rtt_low_ps), ("rtt_high_ps", config.rtt_high_ps)]]
-            }
+            Self::Timely(config) => vec![Limit {
+                field: "rtt_low_ps",
+                number: config.rtt_low_ps,
+                allowed: 1..=config.rtt_high_ps,
+                limited_by: "rtt_high_ps",
+            }],
         }
     }
 
