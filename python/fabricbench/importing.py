@@ -384,7 +384,6 @@ _TrialParts = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 
 
 def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Results) -> None:
-
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
         for facts, summary, machine in trial_parts:
@@ -578,7 +577,6 @@ def _facts(
     iteration: int,
     position: int,
 ) -> TrialFacts:
-
     name, suite, tag = labels
     program = f"{reading.format} {table.version}".strip()
     of_run = f", {described(table.differs)}" if table.differs else ""

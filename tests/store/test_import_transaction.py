@@ -116,6 +116,7 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing(
     workspace: Workspace, archive: Path, tmp_path: Path
 ) -> None:
     whole_root = copied(workspace, tmp_path / "whole")
+    # The first child waits for the server to start, and measures nothing.
     assert status_of(in_child(import_trials, copied(workspace, tmp_path / "first"), archive)) == 0
     begin = time.monotonic()
     assert status_of(in_child(import_trials, whole_root, archive)) == 0

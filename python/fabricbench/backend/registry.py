@@ -27,18 +27,7 @@ class Registered:
     settings: tuple[str, ...] = ()
 
 
-def _simulator(**settings: Any) -> Backend:
-
-    return SimBackend(**settings)
-
-
-def _flow() -> Backend:
-
-    return FlowBackend()
-
-
 def _auto(**settings: Any) -> Backend:
-
     return AutoBackend({"sim": BACKENDS["sim"].make(**settings), "flow": BACKENDS["flow"].make()})
 
 
@@ -47,14 +36,13 @@ def _hosts(**settings: Any) -> Backend:
 
     if missing := [name for name in ("grpc", "cryptography") if find_spec(name) is None]:
         raise BackendError(f"no library {missing[0]}", hint=f"`{install_hint('hosts')}` brings it")
-
     return HostsBackend(**settings)
 
 
 _OF_SIMULATOR: Final = ("path", "fast_forward")
 BACKENDS: Final[dict[str, Registered]] = {
-    "sim": Registered(_simulator, _OF_SIMULATOR),
-    "flow": Registered(_flow),
+    "sim": Registered(SimBackend, _OF_SIMULATOR),
+    "flow": Registered(FlowBackend),
     "auto": Registered(_auto, _OF_SIMULATOR),
     "hosts": Registered(_hosts, ("hosts", "hosts_authority", "read_links")),
 }

@@ -169,7 +169,6 @@ def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _formatted(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
-
     match output:
         case ExpectFormat.JSON:
             return report.expectation_json(expectation, programs)

@@ -208,9 +208,8 @@ class RateControl(PlanModel):
     @property
     def controls(self) -> dict[str, _Control]:
         """The rate controls that are set, by name: one in a checked plan."""
-        fields = type(self).model_fields.items()
-        named = {field.alias or name: getattr(self, name) for name, field in fields}
-        return {name: control for name, control in named.items() if control is not None}
+        controls = (getattr(self, name) for name in type(self).model_fields)
+        return {kind: control for kind, control in zip(KINDS, controls, strict=True) if control is not None}
 
     @property
     def kinds(self) -> list[str]:

@@ -57,14 +57,8 @@ def with_later(table: str, schema: pa.Schema) -> pa.Schema:
         schema = schema.append(pa.field(name, pa.int64(), nullable=nullable))
     for name in UNKNOWN_COLUMNS.get(table, ()):
         if name not in schema.names:
-            schema = schema.append(_declared(table).field(name))
+            schema = schema.append(schema_of(table).field(name))
     return schema
-
-
-@cache
-def _declared(table: str) -> pa.Schema:
-
-    return schema_of(table)
 
 
 def filled(batch: pa.RecordBatch, fields: Iterable[pa.Field]) -> pa.RecordBatch:
