@@ -242,7 +242,7 @@ impl Sender {
 
     /// The receiver at its destination.
     pub(crate) const fn receiver(&self) -> u32 {
-        self.path.queue_pair
+        self.path.connection.index()
     }
 
     /// Restarts the chunks of sender `number`, after all were acknowledged.

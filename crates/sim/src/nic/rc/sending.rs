@@ -1,4 +1,4 @@
-//! Transmission at a host: serves ports with control packets, TCP, storage and data of queue pairs; checks
+//! Transmission at a host: serves ports with control packets and data of queue pairs; checks
 //! retransmission timers; reports chunks (parts of transfers) that were acknowledged or have failed.
 
 use super::chunk_frames::Frames;
@@ -7,10 +7,9 @@ use super::sender::{DataFrames, Sender, Service};
 use crate::nic::ledger::{Sends, WorkId};
 use crate::nic::port::{Control, Next, NicPort};
 use crate::nic::prefetch_sender;
-use crate::nic::storage::is_storage;
-use crate::nic::tcp::NextTcp;
 use crate::nic::timers::Timers;
 use crate::nic::{Context, Host};
+use crate::packet::ConnectionId;
 use crate::record::{Record, SendReport};
 use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
@@ -20,9 +19,10 @@ impl Host {
     /// Sends the next packet by a port.
     #[inline(always)]
     pub(crate) fn send(&mut self, port: usize, now: Instant, context: &mut Context) {
-        let sender = match self.ports[port].next_sender_if_plain(now) {
-            Some(sender) if !is_storage(sender) => sender,
-            _ => match self.send_first(port, now, context) {
+        let next = self.ports[port].next_active_if_plain(now).and_then(ConnectionId::as_rc);
+        let sender = match next {
+            Some(sender) => sender,
+            None => match self.send_first(port, now, context) {
                 Some(sender) => sender,
                 None => return self.ports[port].schedule(now),
             },
@@ -30,13 +30,13 @@ impl Host {
         self.serve(port, sender, now, context);
     }
 
-    /// Sends packets that precede payload of queue pairs, or belong to none; otherwise returns the next
-    /// sender.
+    /// Sends packets that precede payload of queue pairs, or belong to other connections; otherwise returns
+    /// the next sender.
     #[inline(never)]
     fn send_first(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
         let state = &mut self.ports[port];
         state.advance(now);
-        let sender = if state.has_options() {
+        let connection = if state.has_options() {
             self.send_with_options(port, now, context)?
         } else if let Some(control) = state.first_control() {
             if control.is_captured {
@@ -46,27 +46,33 @@ impl Host {
             self.ports[port].transmit_first_control(now, context);
             return None;
         } else {
-            state.next_sender()?
+            state.next_active()?
         };
-        if !is_storage(sender) {
-            return Some(sender);
+        if connection.as_rc().is_none() {
+            self.ports[port].drop_first();
+            self.serve_removed(port, connection, now, context);
         }
-        self.ports[port].drop_sender();
-        self.send_storage(port, sender, now, context);
-        None
+        connection.as_rc()
     }
 
     /// Same, by a port with options.
     #[cold]
-    fn send_with_options(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
+    fn send_with_options(
+        &mut self,
+        port: usize,
+        now: Instant,
+        context: &mut Context,
+    ) -> Option<ConnectionId> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
-        match ports[port].pop_with_options(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
+        let next_frame_bytes = |connection: ConnectionId| {
+            connection.as_rc().map_or(0, |sender| senders[sender].next_frame_bytes(config, framing))
+        };
+        match ports[port].pop_with_options(now, next_frame_bytes) {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
-            Next::Sender(sender) => return Some(sender),
-            Next::Tcp(NextTcp::Ack(waiting)) => self.send_tcp_ack(port, waiting, now, context),
-            Next::Tcp(NextTcp::Source(source)) => self.send_tcp_data(port, source, now, context),
+            Next::Active(connection) => return Some(connection),
+            Next::Removed(connection) => self.serve_removed(port, connection, now, context),
             Next::Nothing => {}
         }
         None
@@ -80,16 +86,6 @@ impl Host {
         self.ports[port].transmit(&control.packet, now, context);
     }
 
-    /// Records a reply that leaves at `sent`.
-    #[cold]
-    fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
-        if is_storage(control.receiver) {
-            self.note_storage_reply(control, sent, context);
-        } else {
-            self.receivers.note_reply(control.receiver, &control.packet, sent, context);
-        }
-    }
-
     /// Serves the next queue pair.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
@@ -97,7 +93,7 @@ impl Host {
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
         if context.is_large()
-            && let Some(ahead) = port.sender_ahead()
+            && let Some(ahead) = port.connection_ahead()
         {
             prefetch_sender(senders, pacers, ahead);
         }
@@ -118,20 +114,17 @@ impl Host {
             port.transmit_data(&packet.leaving(sent), now, context);
         }
         if !state.stays_active(config, window_packets) {
-            port.drop_sender();
+            port.drop_first();
         } else if let Some(pacer) = pacer {
-            port.rotate_or_defer(sender, pacer.ready_at(), now);
+            port.rotate_or_defer(ConnectionId::rc(sender), pacer.ready_at(), now);
         } else {
-            port.rotate(sender);
+            port.rotate(ConnectionId::rc(sender));
         }
         arm_timer(timers, sender, state, config, context);
         port.schedule(now);
     }
 
     pub(crate) fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context) {
-        if is_storage(sender) {
-            return self.check_storage_deadline(sender, now, context);
-        }
         let Some(state) = self.senders.get_mut(sender) else { return };
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
@@ -237,7 +230,7 @@ pub(crate) fn make_ready(
     now: Instant,
 ) {
     if state.becomes_active(config, window_packets) {
-        ports[usize::from(state.port())].enqueue_sender(sender, now);
+        ports[usize::from(state.port())].enqueue(ConnectionId::rc(sender), now);
     }
 }
 

@@ -2,6 +2,7 @@
 //! completion times on an idle fabric, and checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
+use crate::packet::ConnectionId;
 use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
@@ -181,7 +182,30 @@ impl Flows {
             }
             *next += parts;
         });
-        is_reached
+        is_reached?;
+        self.check_number_of_connections(index)
+    }
+
+    /// Checks that packets can number the queue pairs of each host, after job `last` was added.
+    fn check_number_of_connections(&self, last: u32) -> Result<(), SpecError> {
+        if self.queue_pair_count() <= ConnectionId::INDICES {
+            return Ok(());
+        }
+        let mut at_hosts = vec![[0_u64; 2]; self.senders_at.len()];
+        for job in 0..=last as usize {
+            let laps = self.laps(job);
+            let of_each = u64::from(self.parts) * u64::from(laps.count);
+            self.each_connection(job, laps.length, |[src, dst]| {
+                at_hosts[src.index()][0] += of_each;
+                at_hosts[dst.index()][1] += of_each;
+            });
+        }
+        let most = at_hosts.into_iter().flatten().max().unwrap_or(0);
+        if most <= ConnectionId::INDICES.into() {
+            return Ok(());
+        }
+        let found = format!("{most} queue pairs at one host");
+        Err(unsupported(format!("jobs[{last}].hosts"), found, format!("at most {}", ConnectionId::INDICES)))
     }
 
     /// Stores the completion time on an idle fabric of a chunk of each of `pairs`; messages are split into
@@ -229,5 +253,8 @@ pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecErr
     if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }
-    check_jobs(spec)
+    if check_jobs(spec)? > ConnectionId::INDICES.into() {
+        Flows::new(spec, fabric)?;
+    }
+    Ok(())
 }
