@@ -22,7 +22,7 @@ impl Host {
     ) {
         let index = connection.index();
         match connection.kind() {
-            ConnectionKind::Rc => unreachable!("reliable connections are served in place"),
+            ConnectionKind::Rc => self.serve_in_lane(port, index, now, context),
             ConnectionKind::Tcp => self.send_tcp_data(port, index, now, context),
             ConnectionKind::Storage => self.send_storage(port, index, now, context),
         }

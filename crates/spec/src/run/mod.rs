@@ -77,6 +77,23 @@ impl RunSpec {
         let own = self.jobs.get(job as usize).and_then(|job| job.dscp);
         DscpSpec { data: own.unwrap_or(common.data), ..common }
     }
+
+    /// Priority of the data of a job.
+    pub fn priority_of(&self, job: u32) -> u8 {
+        let own = self.jobs.get(job as usize).and_then(|job| job.priority);
+        own.unwrap_or(self.transport.priorities.data)
+    }
+
+    /// Priorities of the data of all jobs, in the order of the jobs, each once.
+    pub fn data_priorities(&self) -> Vec<u8> {
+        let mut priorities = Vec::new();
+        for priority in (0..self.jobs.len()).map(|job| self.priority_of(job as u32)) {
+            if !priorities.contains(&priority) {
+                priorities.push(priority);
+            }
+        }
+        priorities
+    }
 }
 
 /// Sampling during the run.

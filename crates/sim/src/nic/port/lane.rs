@@ -1,9 +1,13 @@
-//! Lane of a NIC port: connections of one kind and priority, apart from the payload of queue pairs. Its
-//! replies are sent first, then a packet of each connection in round-robin order.
+//! Lanes of a NIC port: connections of one kind and priority each, apart from those of the port's own
+//! priority. A lane sends its replies first, then a packet of each connection in round-robin order; the lanes
+//! take turns, packet by packet. Connections that their rate controller delays are in a heap by time.
 
 use super::Control;
 use crate::packet::{ConnectionId, ConnectionKind, Priority};
 use engine::Ring;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::Instant;
 
 /// A lane.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ impl Lane {
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
+    /// Connections deferred by their rate controller, with the time at which they may send next.
+    deferred: BinaryHeap<Reverse<(Instant, ConnectionId, Priority)>>,
     /// Whose turn it is: 0 for the queue pairs, otherwise 1 + index of a lane.
     turn: usize,
 }
@@ -52,6 +58,31 @@ impl Lanes {
 
     pub(super) fn push_connection(&mut self, connection: ConnectionId, priority: Priority) {
         self.lane(connection.kind(), priority).active.push_back(connection);
+    }
+
+    /// Defers a connection until `ready_at`.
+    pub(super) fn defer(&mut self, connection: ConnectionId, priority: Priority, ready_at: Instant) {
+        self.deferred.push(Reverse((ready_at, connection, priority)));
+    }
+
+    /// Activates the connections that are deferred until `now` or earlier.
+    pub(super) fn requeue_ready(&mut self, now: Instant) {
+        while let Some(&Reverse((at, connection, priority))) = self.deferred.peek()
+            && at <= now
+        {
+            self.deferred.pop();
+            self.push_connection(connection, priority);
+        }
+    }
+
+    /// The time at which the next deferred connection may send.
+    pub(super) fn next_deferred(&self) -> Instant {
+        self.deferred.peek().map_or(Instant::NEVER, |&Reverse((at, ..))| at)
+    }
+
+    /// The first active connection of each lane, with its priority.
+    pub(super) fn first_of_each(&self) -> impl Iterator<Item = (ConnectionId, Priority)> {
+        self.lanes.iter().filter_map(|lane| Some((*lane.active.front()?, lane.priority)))
     }
 
     /// The lane of a kind and priority, created at first use.
@@ -66,7 +97,7 @@ impl Lanes {
     }
 
     pub(super) fn are_empty(&self) -> bool {
-        self.lanes.iter().all(Lane::is_empty)
+        self.deferred.is_empty() && self.lanes.iter().all(Lane::is_empty)
     }
 
     /// Whether one has a packet to send, with the priorities in `paused` paused.

@@ -2,7 +2,8 @@
 //! transmits the next packet when the link is free.
 //!
 //! Pause frames and InfiniBand flow control packets are sent first, then control packets, then payload of the
-//! queue pairs, round robin; other lanes (connections of another kind or priority) take turns with these.
+//! queue pairs of the port's own priority, round robin; other lanes (connections of another kind or priority)
+//! take turns with these.
 //! Connections that their rate controller delays are in a heap by time.
 
 mod lane;
@@ -45,7 +46,7 @@ pub(crate) struct NicPortPlan {
     pub(crate) wire: Wire,
     /// Changes of the link over time.
     pub(crate) changes: Option<LinkChanges>,
-    /// Priority of payload.
+    /// Its own priority: that of most payload.
     pub(crate) data: Priority,
     /// Maximum rate of payload of a NIC that is slow in sending.
     pub(crate) pace: Option<Rate>,
@@ -75,7 +76,7 @@ pub(crate) struct NicPort {
     /// The other end of the link.
     #[state(skip)]
     to: Destination,
-    /// Priority of payload.
+    /// Its own priority: payload of others is in lanes.
     #[state(skip)]
     data: Priority,
     /// Flags of the fields of the third cache line that are in use: most packets need not load it.
@@ -145,19 +146,14 @@ impl NicPort {
         &self.pause
     }
 
-    /// Priority of payload, the only one for which a NIC requests pauses.
-    pub(crate) const fn data_priority(&self) -> Priority {
-        self.data
+    /// Pause frames requested with quanta other than zero, by priority.
+    pub(crate) fn pauses_sent(&self) -> [u64; Priority::COUNT] {
+        self.options.as_ref().map_or([0; Priority::COUNT], |options| options.pauses_sent)
     }
 
-    /// Pause frames requested with quanta other than zero.
-    pub(crate) fn pauses_sent(&self) -> u64 {
-        self.options.as_ref().map_or(0, |options| options.pauses_sent)
-    }
-
-    /// Pause frames requested with zero quanta.
-    pub(crate) fn resumes_sent(&self) -> u64 {
-        self.options.as_ref().map_or(0, |options| options.resumes_sent)
+    /// Pause frames requested with zero quanta, by priority.
+    pub(crate) fn resumes_sent(&self) -> [u64; Priority::COUNT] {
+        self.options.as_ref().map_or([0; Priority::COUNT], |options| options.resumes_sent)
     }
 
     /// Pause frames, including those that end a pause, and flow control packets sent.
@@ -260,8 +256,8 @@ impl NicPort {
     /// Queues a pause frame for the switch.
     pub(crate) fn send_pause(&mut self, pause: Packet, now: Instant) {
         let options = self.options_mut();
-        let count = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
-        *count += 1;
+        let counts = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
+        counts[pause.priority().index()] += 1;
         options.urgent.push_back(pause);
         self.schedule(now);
     }
@@ -272,9 +268,12 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Adds an active connection.
+    /// Adds an active connection with this priority of payload.
     #[inline]
-    pub(crate) fn enqueue(&mut self, connection: ConnectionId, now: Instant) {
+    pub(crate) fn enqueue(&mut self, connection: ConnectionId, priority: Priority, now: Instant) {
+        if priority != self.data {
+            return self.enqueue_in_lane(connection, priority, now);
+        }
         self.active.push_back(connection);
         self.schedule_more(now);
     }
@@ -322,11 +321,18 @@ impl NicPort {
 
     /// Adds a removed connection at the end of the active ones, or defers it until its rate lets it send.
     #[inline]
-    pub(crate) fn enqueue_or_defer(&mut self, connection: ConnectionId, ready_at: Instant, now: Instant) {
-        if ready_at > now {
-            self.defer(connection, ready_at);
-        } else {
-            self.active.push_back(connection);
+    pub(crate) fn enqueue_or_defer(
+        &mut self,
+        connection: ConnectionId,
+        priority: Priority,
+        ready_at: Instant,
+        now: Instant,
+    ) {
+        match (priority == self.data, ready_at > now) {
+            (true, true) => self.defer(connection, ready_at),
+            (true, false) => self.active.push_back(connection),
+            (false, true) => self.options_mut().lanes.defer(connection, priority, ready_at),
+            (false, false) => self.options_mut().lanes.push_connection(connection, priority),
         }
     }
 
@@ -358,6 +364,9 @@ impl NicPort {
             self.update_in_use();
         }
         self.requeue_ready(now);
+        if let Some(options) = &mut self.options {
+            options.lanes.requeue_ready(now);
+        }
     }
 
     /// Activates the connections that are deferred until `now` or earlier.
@@ -488,6 +497,10 @@ impl NicPort {
         if !self.may_send_control() && self.may_send_data() && self.options_mut().data_at <= now {
             let frame_bytes = self.active.front().map(|&connection| next_frame_bytes(connection));
             frame_bytes.into_iter().for_each(|bytes| self.block_priority(self.data, bytes, now));
+        }
+        let in_lanes: Vec<_> = self.options_mut().lanes.first_of_each().collect();
+        for (connection, priority) in in_lanes {
+            self.block_priority(priority, next_frame_bytes(connection), now);
         }
         None
     }

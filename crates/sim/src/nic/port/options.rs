@@ -4,7 +4,7 @@
 
 use super::lane::Lanes;
 use crate::link::credits::Credits;
-use crate::packet::Packet;
+use crate::packet::{Packet, Priority};
 use engine::Ring;
 use units::{ByteTime, Carry, Instant, Rate, Span, State, Stream};
 
@@ -23,10 +23,11 @@ pub(super) struct PortOptions {
     /// Time from which payload may be sent again.
     pub(super) data_at: Instant,
     pub(super) scheduling: Option<Box<Scheduling>>,
+    /// Pause frames requested with quanta other than zero, and with zero quanta, by priority.
     #[state(count)]
-    pub(super) pauses_sent: u64,
+    pub(super) pauses_sent: [u64; Priority::COUNT],
     #[state(count)]
-    pub(super) resumes_sent: u64,
+    pub(super) resumes_sent: [u64; Priority::COUNT],
     #[state(count)]
     pub(super) pause_frames_sent: u64,
 }
@@ -38,7 +39,8 @@ impl PortOptions {
     pub(super) fn next_send(&self, next: Instant, now: Instant, is_control: bool, paused: u8) -> Instant {
         let next = if is_control || next == Instant::NEVER { next } else { next.max(self.data_at) };
         let urgent = if self.urgent.is_empty() { Instant::NEVER } else { now };
-        let in_lanes = if self.lanes.are_ready(paused) { now.max(self.data_at) } else { Instant::NEVER };
+        let ready = if self.lanes.are_ready(paused) { now } else { self.lanes.next_deferred().max(now) };
+        let in_lanes = if ready == Instant::NEVER { ready } else { ready.max(self.data_at) };
         let update = self.credits.as_ref().map_or(Instant::NEVER, Credits::update_due).max(now);
         next.min(urgent).min(in_lanes).min(update)
     }

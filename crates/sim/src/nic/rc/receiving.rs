@@ -97,14 +97,13 @@ impl Host {
         }
     }
 
-    /// Sends a pause frame of the receive buffer by every port, and schedules its renewal.
-    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
-        let Some(pause) = pause else { return };
-        self.respond(pause, now);
-        if let Some(intake) = &self.intake
-            && intake.next_renewal() != Instant::NEVER
-        {
-            self.timers.push(intake.next_renewal(), Timer::RenewPause);
+    /// Sends the pause frames of the receive buffer by every port, and schedules their renewal.
+    fn answer_pressure(&mut self, quanta: Option<u16>, now: Instant) {
+        let (Some(quanta), Some(intake)) = (quanta, &self.intake) else { return };
+        let (frames, renewal) = (intake.pause_frames(quanta).collect::<Vec<_>>(), intake.next_renewal());
+        frames.into_iter().for_each(|pause| self.respond(pause, now));
+        if renewal != Instant::NEVER {
+            self.timers.push(renewal, Timer::RenewPause);
         }
     }
 

@@ -15,6 +15,16 @@ use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;
 
+/// State of a queue pair that was just served.
+enum Served {
+    /// It has nothing to send now.
+    Idle,
+    /// It has more to send.
+    Active,
+    /// It has more to send, from this time on.
+    Paced(Instant),
+}
+
 impl Host {
     /// Sends the next packet by a port.
     #[inline(always)]
@@ -86,17 +96,43 @@ impl Host {
         self.ports[port].transmit(&control.packet, now, context);
     }
 
-    /// Serves the next queue pair.
+    /// Serves the next queue pair, the first active one of a port.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
+        if context.is_large()
+            && let Some(ahead) = self.ports[port].connection_ahead()
+        {
+            prefetch_sender(&self.senders, &self.pacers, ahead);
+        }
+        let served = self.serve_once(port, sender, now, context);
+        let port = &mut self.ports[port];
+        match served {
+            Served::Idle => port.drop_first(),
+            Served::Paced(ready_at) => port.rotate_or_defer(ConnectionId::rc(sender), ready_at, now),
+            Served::Active => port.rotate(ConnectionId::rc(sender)),
+        }
+        port.schedule(now);
+    }
+
+    /// Serves a queue pair that was removed from its lane.
+    pub(crate) fn serve_in_lane(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
+        let served = self.serve_once(port, sender, now, context);
+        let (priority, port) = (self.senders[sender].priority(), &mut self.ports[port]);
+        match served {
+            Served::Idle => {}
+            Served::Paced(ready_at) => {
+                port.enqueue_or_defer(ConnectionId::rc(sender), priority, ready_at, now);
+            }
+            Served::Active => port.enqueue_or_defer(ConnectionId::rc(sender), priority, now, now),
+        }
+    }
+
+    /// Sends the next packet of a queue pair, if its rate controller lets it.
+    #[inline(always)]
+    fn serve_once(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) -> Served {
         let sent = now + self.latency;
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
-        if context.is_large()
-            && let Some(ahead) = port.connection_ahead()
-        {
-            prefetch_sender(senders, pacers, ahead);
-        }
         let state = &mut senders[sender];
         let window_packets = window_packets(pacers, data_frames, sender);
         let service = Service { now, sent, window_packets };
@@ -113,15 +149,13 @@ impl Host {
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        if !state.stays_active(config, window_packets) {
-            port.drop_first();
-        } else if let Some(pacer) = pacer {
-            port.rotate_or_defer(ConnectionId::rc(sender), pacer.ready_at(), now);
+        let served = if !state.stays_active(config, window_packets) {
+            Served::Idle
         } else {
-            port.rotate(ConnectionId::rc(sender));
-        }
+            pacer.map_or(Served::Active, |pacer| Served::Paced(pacer.ready_at()))
+        };
         arm_timer(timers, sender, state, config, context);
-        port.schedule(now);
+        served
     }
 
     pub(crate) fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context) {
@@ -230,7 +264,7 @@ pub(crate) fn make_ready(
     now: Instant,
 ) {
     if state.becomes_active(config, window_packets) {
-        ports[usize::from(state.port())].enqueue(ConnectionId::rc(sender), now);
+        ports[usize::from(state.port())].enqueue(ConnectionId::rc(sender), state.priority(), now);
     }
 }
 

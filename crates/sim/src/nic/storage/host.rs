@@ -89,7 +89,8 @@ impl Host {
             let connection: &mut Connection = &mut connections[index as usize];
             if connection.becomes_active(&self.config) {
                 let port = usize::from(connection.plan().port);
-                self.ports[port].enqueue(id_of(index as usize), now);
+                let priority = connection.plan().priority;
+                self.ports[port].enqueue(id_of(index as usize), priority, now);
             }
         }
         if let Some(at) = storage.next_served()
@@ -111,7 +112,12 @@ impl Host {
         }
         let connection = &mut storage.connections[index];
         if connection.stays_active(&self.config) {
-            self.ports[port].enqueue_or_defer(id_of(index), connection.ready_at(), now);
+            self.ports[port].enqueue_or_defer(
+                id_of(index),
+                connection.plan().priority,
+                connection.ready_at(),
+                now,
+            );
         }
         self.arm_storage_timer(index);
     }

@@ -264,6 +264,7 @@ pub(super) fn queue_pair_end(
             entropy: flows.entropy_in(job, number, ends),
         },
         port: graph.attachment(own).host_port,
+        priority: flows.priority_of(job),
         is_captured: false,
         is_local: false,
     }
@@ -299,7 +300,6 @@ pub(super) fn queue_pair_settings(
     let settings = hosts.map(|(id, host)| QueuePairSettings {
         config: Arc::clone(config),
         framing: fabric.framing,
-        data: Priority(priorities.data),
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
         cnp_interval: spec.transport.rate_control.cnp_interval(),
         controllers: host

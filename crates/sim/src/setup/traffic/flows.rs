@@ -2,7 +2,7 @@
 //! completion times on an idle fabric, and checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
-use crate::packet::ConnectionId;
+use crate::packet::{ConnectionId, Priority};
 use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
@@ -21,6 +21,8 @@ pub(crate) struct Flows {
     /// By queue pair: [`Flows::receiver`]. Empty unless paths are pinned.
     receivers: Vec<u32>,
     is_pinned: bool,
+    /// By job: priority of its data.
+    priorities: Vec<Priority>,
     graph: Arc<Graph>,
     /// Whether every host has exactly one port, with the number of the host.
     has_one_port_each: bool,
@@ -56,6 +58,7 @@ impl Flows {
             jobs: Jobs::new(spec),
             receivers: Vec::new(),
             is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
+            priorities: (0..).zip(&spec.jobs).map(|(job, _)| Priority(spec.priority_of(job))).collect(),
             graph: Arc::clone(&fabric.graph),
             has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
             unloaded: HashMap::new(),
@@ -103,6 +106,12 @@ impl Flows {
         dst: HostId,
     ) -> [AttachmentId; 2] {
         self.attachments_between(src, dst, || job.part(number))
+    }
+
+    /// Priority of the data of a job.
+    #[inline]
+    pub(crate) fn priority_of(&self, job: &OneJob<'_>) -> Priority {
+        self.priorities[job.index() as usize]
     }
 
     /// Path entropy of a queue pair between two host ports: selects one of several paths.

@@ -140,7 +140,7 @@ fn add_connection_ends(
                 connection: ConnectionId::new(ConnectionKind::Storage, indices[1 - end]),
                 entropy: flows.entropy(pair, flows.attachments(pair, direction)),
             },
-            priority: Priority(priorities.data),
+            priority: Priority(spec.priority_of(pair.job)),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: spec.transport.rate_control.cnp_interval(),
             controller: controllers.of(attachments[end]),
