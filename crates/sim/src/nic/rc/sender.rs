@@ -286,7 +286,7 @@ impl Sender {
     }
 
     /// The next data packet of sender `number`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_packet(
         &mut self,
         number: u32,
