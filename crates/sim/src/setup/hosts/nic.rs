@@ -129,7 +129,7 @@ fn intake_plan(
     if drain.is_none() && !will_change {
         return None;
     }
-    let notifies = spec.transport.rate_control.cnp_interval().is_some();
+    let notifies = spec.transport.rate_control.config().cnp_interval().is_some();
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,
