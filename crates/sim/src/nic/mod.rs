@@ -6,6 +6,7 @@
 //! priority, a fixed latency on each side (here part of the links' latency) and, if the host is slower than
 //! the link, a receive buffer. Leaves out PCIe, memory and doorbells.
 
+mod connections;
 mod intake;
 mod ledger;
 mod local;
@@ -27,7 +28,6 @@ pub(crate) use rc::{
 };
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
-    connection_number,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 pub(crate) use transfers::{
@@ -35,7 +35,7 @@ pub(crate) use transfers::{
 };
 
 use crate::link::delayed::Delayed;
-use crate::packet::{FRAMES_AHEAD, Packet};
+use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
@@ -187,7 +187,8 @@ impl Host {
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
         let start = start.map(|at| (at, Timer::Storage));
         let starts = plan.tcp.iter().flat_map(HostTcp::starts);
-        let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
+        let starts =
+            starts.map(|(at, source)| (at, Timer::Sender(ConnectionId::new(ConnectionKind::Tcp, source))));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
         let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
@@ -373,8 +374,8 @@ impl Host {
                 } else {
                     inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
                 }
-                let ahead = self.ports[0].senders_ahead();
-                ahead.for_each(|sender| prefetch_sender(&self.senders, &self.pacers, sender));
+                let ahead = self.ports[0].connections_ahead();
+                ahead.for_each(|connection| prefetch_sender(&self.senders, &self.pacers, connection));
                 self.timers.prefetch();
             }
         }
@@ -401,7 +402,7 @@ impl Host {
     fn prefetch_queue_pairs(&self, inbox: &Inbox<Packet>) {
         let mut before = None;
         for packet in inbox.iter().take(PACKETS_AHEAD) {
-            let needs = (packet.queue_pair, packet.position().is_some());
+            let needs = (packet.connection(), packet.rc_position().is_some());
             if before != Some(needs) || packet.requests_ack() {
                 self.prefetch_queue_pair(packet);
             }
@@ -413,14 +414,14 @@ impl Host {
     /// order if each chunk has its own queue pair.
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
-        let queue_pair = packet.queue_pair as usize;
-        if packet.position().is_some() {
+        let queue_pair = packet.connection() as usize;
+        if packet.rc_position().is_some() {
             self.receivers.prefetch(packet);
             if packet.requests_ack() {
                 self.transfers.prefetch_inbound(queue_pair);
             }
         } else {
-            self.senders.prefetch(packet.queue_pair);
+            self.senders.prefetch(packet.connection());
             self.sends.prefetch(queue_pair);
             self.transfers.prefetch_outgoing(queue_pair);
         }
@@ -473,11 +474,10 @@ impl Host {
                 }
                 self.post_transfer(outgoing, now, context);
             }
-            Some(Timer::Retransmit(sender)) => self.check_deadline(sender, now, context),
+            Some(Timer::Sender(connection)) => self.check_sender(connection, now, context),
+            Some(Timer::Receiver(connection)) => self.check_receiver(connection, now),
             Some(Timer::RenewPause) => self.renew_pause(now),
             Some(Timer::Storage) => self.fire_storage(now, context),
-            Some(Timer::TcpSource(source)) => self.fire_tcp_source(source, now, context),
-            Some(Timer::TcpSink(sink)) => self.fire_tcp_sink(sink, now),
             Some(Timer::Local(sender)) => self.finish_local(sender, now, context),
             Some(Timer::Received(inbound)) => self.take_inbound(inbound, now, context),
             Some(Timer::Throughput) => self.change_throughput(),
@@ -492,10 +492,12 @@ impl Host {
 fn prefetch_sender(
     senders: &ResidentQueuePairs<Sender>,
     pacers: &ResidentQueuePairs<Controller>,
-    sender: u32,
+    connection: ConnectionId,
 ) {
-    senders.prefetch(sender);
-    pacers.prefetch(sender);
+    if let Some(sender) = connection.as_rc() {
+        senders.prefetch(sender);
+        pacers.prefetch(sender);
+    }
 }
 
 /// Creates the rate controller of each sender; none at line rate.

@@ -16,7 +16,7 @@ use crate::nic::{
     Receives, ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, TransfersPlan, Work,
     WorkMaker,
 };
-use crate::packet::{Path, Priority};
+use crate::packet::{ConnectionId, Path, Priority};
 use controllers::Controllers;
 use jobs::{Chunk, OneJob};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
@@ -256,8 +256,13 @@ pub(super) fn queue_pair_end(
     QueuePairEnd {
         queue_pair: number,
         initial_psn: job.initial_psn(number),
-        path: Path { destination, queue_pair: number_at_peer, entropy: flows.entropy_in(job, number, ends) },
+        path: Path {
+            destination,
+            connection: ConnectionId::rc(number_at_peer),
+            entropy: flows.entropy_in(job, number, ends),
+        },
         port: graph.attachment(own).host_port,
+        priority: flows.priority_of(job),
         is_captured: false,
         is_local: false,
     }
@@ -293,7 +298,6 @@ pub(super) fn queue_pair_settings(
     let settings = hosts.map(|(id, host)| QueuePairSettings {
         config: Arc::clone(config),
         framing: fabric.framing,
-        data: Priority(priorities.data),
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
         cnp_interval: spec.transport.rate_control.config().cnp_interval(),
         controllers: host
