@@ -47,7 +47,7 @@ use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::{Config, Controller, Unsent};
+use transport::{Config, Controller, RateControl, Unsent};
 use units::{Instant, Rate, Span, State};
 
 /// Outputs of a host while it is processed.

@@ -14,7 +14,8 @@ use engine::Message;
 use record::ChunkStatus;
 use std::iter::repeat;
 use transport::{
-    AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome, Unsent,
+    AckOutcome, Config, Controller, NextPacket, Position, RateControl, Recovery, Requester, TimeoutOutcome,
+    Unsent,
 };
 use units::{Instant, State};
 use wire::{Framing, Opcode, Psn};

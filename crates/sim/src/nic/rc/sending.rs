@@ -12,7 +12,7 @@ use crate::nic::{Context, Host};
 use crate::packet::ConnectionId;
 use crate::record::{Record, SendReport};
 use record::ChunkStatus;
-use transport::{Config, Controller, Loss, TimeoutOutcome};
+use transport::{Config, Controller, Feedback, RateControl, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
@@ -153,7 +153,7 @@ impl Host {
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
         if outcome != TimeoutOutcome::NotDue && state.count(&mut self.sends, Sends::count_timeout) {
-            self.notify_loss(sender, Loss::Timeout, now);
+            self.notify(sender, &Feedback { is_timeout: true, ..Feedback::at(now) });
         }
         if outcome == TimeoutOutcome::Failed {
             self.fail_sender(sender, now, context);
@@ -164,11 +164,11 @@ impl Host {
         make_ready(ports, config, sender, state, window_packets(pacers, data_frames, sender), now);
     }
 
-    /// Notifies the rate controller of a sender of a loss.
+    /// Notifies the rate controller of a sender of a NAK, a timeout or a CNP.
     #[cold]
-    pub(crate) fn notify_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
+    pub(crate) fn notify(&mut self, sender: u32, feedback: &Feedback<'_>) {
         if let Some(pacer) = self.pacers.get_mut(sender) {
-            pacer.on_loss(now, loss);
+            pacer.on_feedback(feedback);
         }
     }
 

@@ -21,7 +21,7 @@ use controllers::Controllers;
 use jobs::{Chunk, OneJob};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use queue_pair_indices::{AtHost, PairsAtHost};
-use spec::{FabricSpec, LoadBalancing, RateControlSpec, RunSpec};
+use spec::{FabricSpec, LoadBalancing, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::Graph;
@@ -102,10 +102,8 @@ impl<'a> HostMaker<'a> {
             let [source, destination] = self.flows.attachments_in(job, number, peer, host);
             [destination, source]
         });
-        let links = match self.spec.transport.rate_control {
-            RateControlSpec::Swift(_) => self.links_to_peers(of_host),
-            _ => Vec::new(),
-        };
+        let uses_links = self.spec.transport.rate_control.config().uses_links();
+        let links = if uses_links { self.links_to_peers(of_host) } else { Vec::new() };
         HostFlows {
             links,
             senders: Sender::all(senders, &sends),
@@ -301,7 +299,7 @@ pub(super) fn queue_pair_settings(
         config: Arc::clone(config),
         framing: fabric.framing,
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-        cnp_interval: spec.transport.rate_control.cnp_interval(),
+        cnp_interval: spec.transport.rate_control.config().cnp_interval(),
         controllers: host
             .ports
             .iter()
