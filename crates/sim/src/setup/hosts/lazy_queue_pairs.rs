@@ -2,7 +2,6 @@
 //! demand.
 
 use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
-use super::transfer_indices::OfHost;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
 use crate::setup::Fabric;
 use crate::setup::hosts::{may_reorder, queue_pair_end};
@@ -42,14 +41,15 @@ impl LazyEnds {
         fabric: &Fabric,
         flows: &Arc<Flows>,
         pairs: &Arc<QueuePairIndices>,
-        of_host: OfHost<'_>,
+        job: u32,
+        host: HostId,
     ) -> Self {
         Self {
             flows: Arc::clone(flows),
             graph: Arc::clone(&fabric.graph),
             pairs: Arc::clone(pairs),
-            job: of_host.job.expect("only jobs send") as usize,
-            host: of_host.host,
+            job: job as usize,
+            host,
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Flows {
     /// By queue pair: [`Flows::receiver`]. Empty unless paths are pinned.
     receivers: Vec<u32>,
     is_pinned: bool,
+    /// By job: whether it shares a host with another job.
+    shares_hosts: Vec<bool>,
     graph: Arc<Graph>,
     /// Whether every host has exactly one port, with the number of the host.
     has_one_port_each: bool,
@@ -55,6 +57,7 @@ impl Flows {
             jobs: Jobs::new(spec),
             receivers: Vec::new(),
             is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
+            shares_hosts: spec.jobs_sharing_hosts(),
             graph: Arc::clone(&fabric.graph),
             has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
             unloaded: HashMap::new(),
@@ -123,11 +126,17 @@ impl Flows {
         self.receivers.get(queue_pair as usize).copied()
     }
 
-    /// The repeating sequence of connections of a job. A single lap if paths are pinned, because then every
-    /// index is listed.
+    /// Whether a job shares a host with another.
+    pub(crate) fn shares_hosts(&self, job: usize) -> bool {
+        self.shares_hosts[job]
+    }
+
+    /// The repeating sequence of connections of a job. A single lap if paths are pinned or the job shares a
+    /// host with another, because then every index is listed.
     pub(crate) fn laps(&self, job: usize) -> Laps {
         let laps = self.jobs.laps(job);
-        if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
+        let is_listed = self.is_pinned || self.shares_hosts[job];
+        if is_listed { Laps::one(laps.count * laps.length) } else { laps }
     }
 
     /// Per host: queue pairs of the first lap that start there, and those that end there.
