@@ -22,10 +22,10 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_spraying(spec, &graph)?;
     let is_joined = graph.is_joined_by_switches();
     match check_jobs(spec) {
-        Ok(()) if is_joined && !pause_cycles::are_possible(spec) && !delays::may_exceed(spec, &graph) => {
+        Ok(_) if is_joined && !pause_cycles::are_possible(spec) && !delays::may_exceed(spec, &graph) => {
             Ok(())
         }
-        Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
+        Ok(_) => jobs_of(spec, &Paths::new(spec)?).map(drop),
         // Rings of which only counts are requested need no numbers of transfers.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
             let mut paths = Paths::new(spec)?;

@@ -134,6 +134,12 @@ pub struct OneJob<'a> {
 }
 
 impl OneJob<'_> {
+    /// Index of the job.
+    #[inline]
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The queue pair with that number in the run, between the given ranks.
     #[inline]
     fn queue_pair(&self, number: u32, ends: Ends) -> QueuePair {

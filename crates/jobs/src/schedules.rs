@@ -87,14 +87,15 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
 }
 
-/// Checks that every job has a schedule and that all chunks can be numbered, without creating them.
+/// Checks that every job has a schedule and that all chunks can be numbered, without creating them; returns
+/// the number of chunks.
 ///
 /// # Errors
 /// For the first job without a schedule.
-pub fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
+pub fn check_jobs(spec: &RunSpec) -> Result<u64, SpecError> {
     let parts = spec.transport.qps_per_rank_pair;
     let add = |chunks, (job, index)| check_chunks(index, chunks, transfers(spec, index, job)?, parts);
-    spec.jobs.iter().zip(0..).try_fold(0, add).map(drop)
+    spec.jobs.iter().zip(0..).try_fold(0, add)
 }
 
 /// Number of transfers in a job's schedule. For open-loop traffic, handshakes and differing rounds the

@@ -14,10 +14,63 @@ use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 /// Frames in a queue or on a link that are prefetched.
 pub(crate) const FRAMES_AHEAD: usize = 16;
 
-/// Kind of a packet.
+/// Kind of a connection: a host has one arena of connections for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ConnectionKind {
+    /// RoCE reliable connection (RC) of a job's ranks.
+    Rc = 0,
+    Tcp = 2,
+    /// RoCE reliable connection between a storage client and a target.
+    Storage = 4,
+}
+
+/// Number of a connection at its host: its kind, and its index in the arena of that kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, State)]
+pub(crate) struct ConnectionId(u32);
+
+impl ConnectionId {
+    const INDEX_BITS: u32 = 28;
+    /// Maximum number of connections of a kind at a host.
+    pub(crate) const INDICES: u32 = 1 << Self::INDEX_BITS;
+    const INDEX_MASK: u32 = Self::INDICES - 1;
+
+    #[inline]
+    pub(crate) const fn new(kind: ConnectionKind, index: u32) -> Self {
+        debug_assert!(index < Self::INDICES);
+        Self((kind as u32) << Self::INDEX_BITS | index)
+    }
+
+    /// The reliable connection with this index.
+    #[inline]
+    pub(crate) const fn rc(index: u32) -> Self {
+        Self::new(ConnectionKind::Rc, index)
+    }
+
+    /// Its index, if it is a reliable connection.
+    #[inline]
+    pub(crate) const fn as_rc(self) -> Option<u32> {
+        if self.0 < Self::INDICES { Some(self.0) } else { None }
+    }
+
+    pub(crate) const fn kind(self) -> ConnectionKind {
+        match self.0 >> Self::INDEX_BITS {
+            0 => ConnectionKind::Rc,
+            2 => ConnectionKind::Tcp,
+            _ => ConnectionKind::Storage,
+        }
+    }
+
+    /// Its index in the arena of its kind.
+    #[inline]
+    pub(crate) const fn index(self) -> u32 {
+        self.0 & Self::INDEX_MASK
+    }
+}
+
+/// Kind of a packet of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Payload of a write.
+    /// Payload of a write of a reliable connection.
     Data(Position),
     /// Acknowledgement.
     Ack,
@@ -32,45 +85,108 @@ pub(crate) enum Kind {
     /// TCP acknowledgement, with or without an echo of congestion experienced; the PSN is the number of the
     /// next expected segment.
     TcpAck { congestion_echo: bool },
+    /// Part of a message of a storage connection.
+    Storage(StorageMessage, Position),
 }
 
+/// Message of a storage connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StorageMessage {
+    pub(crate) verb: StorageVerb,
+    /// Its operation reads from the target.
+    pub(crate) is_read: bool,
+}
+
+/// Verb of a message of a storage connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StorageVerb {
+    Send,
+    Write,
+    ReadRequest,
+    ReadResponse,
+}
+
+// A kind is one byte. Parts of messages, of every kind of connection: position in the lowest two bits, then
+// the ACK request. All other packets have bit 3. The highest three bits are the kind of the connection; a
+// storage connection, with the highest bit, has the verb in the other two, and bit 4 for reads.
+const POSITION_MASK: u32 = 3;
+const ACK_REQUEST_CODE: u32 = 1 << 2;
+const NO_MESSAGE: u32 = 1 << 3;
+const READ_CODE: u32 = 1 << 4;
+const CONNECTION_SHIFT: u32 = 5;
+const VERB_MASK: u32 = 3;
+const STORAGE_CODE: u32 = (ConnectionKind::Storage as u32) << CONNECTION_SHIFT;
+const TCP_CODE: u32 = (ConnectionKind::Tcp as u32) << CONNECTION_SHIFT;
+const ACK: u32 = NO_MESSAGE;
+const NAK: u32 = NO_MESSAGE | 1;
+const CNP: u32 = NO_MESSAGE | 2;
+const LINK_CONTROL: u32 = 3 << CONNECTION_SHIFT | NO_MESSAGE;
+
 impl Kind {
-    const fn code(self) -> u32 {
+    /// The byte of a packet of a connection of kind `connection`.
+    #[inline]
+    const fn code(self, connection: ConnectionKind) -> u32 {
+        let connection = (connection as u32) << CONNECTION_SHIFT;
         match self {
             Self::Data(position) => position as u32,
-            Self::Ack => 4,
-            Self::Nak => 5,
-            Self::Cnp => 6,
-            Self::LinkControl => 7,
-            Self::TcpData => TCP | 4,
-            Self::TcpAck { congestion_echo: false } => TCP | 5,
-            Self::TcpAck { congestion_echo: true } => TCP | 6,
+            Self::Ack => connection | ACK,
+            Self::Nak => connection | NAK,
+            Self::Cnp => connection | CNP,
+            Self::LinkControl => LINK_CONTROL,
+            Self::TcpData => TCP_CODE | NO_MESSAGE,
+            Self::TcpAck { congestion_echo } => TCP_CODE | NO_MESSAGE | 1 << congestion_echo as u32,
+            Self::Storage(StorageMessage { verb, is_read }, position) => {
+                let read = if is_read { READ_CODE } else { 0 };
+                STORAGE_CODE | (verb as u32) << CONNECTION_SHIFT | read | position as u32
+            }
         }
     }
 
+    #[inline]
     const fn from_code(code: u32) -> Self {
         match code {
-            0 => Self::Data(Position::First),
-            1 => Self::Data(Position::Middle),
-            2 => Self::Data(Position::Last),
-            3 => Self::Data(Position::Only),
-            4 => Self::Ack,
-            5 => Self::Nak,
-            6 => Self::Cnp,
-            7 => Self::LinkControl,
-            _ => Self::tcp_from_code(code),
+            0..NO_MESSAGE => Self::Data(position_of(code)),
+            ACK => Self::Ack,
+            NAK => Self::Nak,
+            CNP => Self::Cnp,
+            LINK_CONTROL => Self::LinkControl,
+            _ => Self::other_from_code(code),
         }
+    }
+
+    #[cold]
+    const fn other_from_code(code: u32) -> Self {
+        if code < STORAGE_CODE {
+            return match code & POSITION_MASK {
+                0 => Self::TcpData,
+                echo => Self::TcpAck { congestion_echo: echo == 2 },
+            };
+        }
+        if code & NO_MESSAGE != 0 {
+            return match code & !STORAGE_CODE {
+                ACK => Self::Ack,
+                NAK => Self::Nak,
+                _ => Self::Cnp,
+            };
+        }
+        let verb = match code >> CONNECTION_SHIFT & VERB_MASK {
+            0 => StorageVerb::Send,
+            1 => StorageVerb::Write,
+            2 => StorageVerb::ReadRequest,
+            _ => StorageVerb::ReadResponse,
+        };
+        let message = StorageMessage { verb, is_read: code & READ_CODE != 0 };
+        Self::Storage(message, position_of(code))
     }
 }
 
-impl Kind {
-    #[cold]
-    const fn tcp_from_code(code: u32) -> Self {
-        match code & KIND_MASK {
-            4 => Self::TcpData,
-            5 => Self::TcpAck { congestion_echo: false },
-            _ => Self::TcpAck { congestion_echo: true },
-        }
+#[inline]
+const fn position_of(code: u32) -> Position {
+    match code & POSITION_MASK {
+        0 => Position::First,
+        1 => Position::Middle,
+        2 => Position::Last,
+        _ => Position::Only,
     }
 }
 
@@ -109,16 +225,10 @@ impl Colour {
 const PSN_BITS: u32 = 24;
 const PSN_MASK: u32 = (1 << PSN_BITS) - 1;
 const KIND_SHIFT: u32 = PSN_BITS;
-const KIND_MASK: u32 = 7;
-/// Packets without payload never request an acknowledgement: with that bit set, their codes are those of TCP.
-const TCP: u32 = ACK_REQUEST >> KIND_SHIFT;
-const PRIORITY_SHIFT: u32 = KIND_SHIFT + 3;
+const PRIORITY_SHIFT: u32 = ConnectionId::INDEX_BITS;
 const PRIORITY_MASK: u32 = 7;
 /// Congestion experienced.
-const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
-/// An acknowledgement is requested.
-const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
-const ACK_REQUEST: u32 = 1 << ACK_REQUEST_SHIFT;
+const MARK: u32 = 1 << 31;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 /// Maximum number of host ports that packets can address.
@@ -141,14 +251,14 @@ pub(crate) struct Packet {
     /// Time at which the next node processes it.
     at: Instant,
     /// Time at which its first bit left the sending NIC, and of payload in the highest bits the pad count of
-    /// the BTH. Of ACK and NAK, whose latency is not measured, the message sequence number of the AETH. Also
-    /// its colour.
+    /// the BTH. Of ACK and NAK, whose latency is not measured, the message sequence number of the AETH; of
+    /// link control in a scheduled fabric, its bytes. Also its colour.
     sent: Instant,
-    /// Queue pair at the receiving host.
-    pub(crate) queue_pair: u32,
+    /// Index of the connection at the receiving host; then priority and mark.
+    connection: u32,
     /// Hash of the 5-tuple.
     pub(crate) entropy: u32,
-    /// PSN, kind, priority, mark and ACK request.
+    /// PSN, then kind.
     header: u32,
     /// Frame size, then destination.
     size_destination: u32,
@@ -161,10 +271,15 @@ const _: () = assert!(size_of::<Packet>() == 32, "the hot path copies 32 bytes p
 pub(crate) struct Path {
     /// Destination host port.
     pub(crate) destination: AttachmentId,
-    /// Queue pair at the receiving host.
-    pub(crate) queue_pair: u32,
+    /// Connection at the receiving host.
+    pub(crate) connection: ConnectionId,
     /// Hash of the 5-tuple.
     pub(crate) entropy: u32,
+}
+
+impl Path {
+    /// To no host: of link control.
+    const NONE: Self = Self { destination: AttachmentId(0), connection: ConnectionId(0), entropy: 0 };
 }
 
 impl Packet {
@@ -177,24 +292,22 @@ impl Packet {
         Self {
             at: Instant::ZERO,
             sent: Instant::ZERO,
-            queue_pair: path.queue_pair,
+            connection: path.connection.index() | (priority.0 as u32) << PRIORITY_SHIFT,
             entropy: path.entropy,
-            header: psn.value() | (kind.code() << KIND_SHIFT) | ((priority.0 as u32) << PRIORITY_SHIFT),
+            header: psn.value() | kind.code(path.connection.kind()) << KIND_SHIFT,
             size_destination: frame_bytes | (path.destination.0 << SIZE_BITS),
         }
     }
 
     /// A pause frame for `priority`; 0 quanta end the pause.
     pub(crate) const fn pause(priority: Priority, quanta: u16) -> Self {
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
-        Self::new(Kind::LinkControl, priority, Psn::new(quanta as u32), PFC_FRAME_BYTES, path)
+        Self::new(Kind::LinkControl, priority, Psn::new(quanta as u32), PFC_FRAME_BYTES, Path::NONE)
     }
 
     /// An InfiniBand flow control packet for the virtual lane of `priority`: FCTBS and FCCL.
     pub(crate) const fn credit(priority: Priority, total_sent: BlockCount, limit: BlockCount) -> Self {
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
         let counts = (total_sent.value() as u32) << BLOCK_COUNT_BITS | limit.value() as u32;
-        Self::new(Kind::LinkControl, priority, Psn::new(counts), FLOW_CONTROL_PACKET_BYTES, path)
+        Self::new(Kind::LinkControl, priority, Psn::new(counts), FLOW_CONTROL_PACKET_BYTES, Path::NONE)
     }
 
     /// FCTBS and FCCL of a flow control packet.
@@ -244,14 +357,14 @@ impl Packet {
     /// The same packet, with or without a request for an acknowledgement.
     #[inline]
     pub(crate) const fn with_ack_request(mut self, ack_request: bool) -> Self {
-        self.header |= (ack_request as u32) << ACK_REQUEST_SHIFT;
+        self.header |= if ack_request { ACK_REQUEST_CODE << KIND_SHIFT } else { 0 };
         self
     }
 
     /// An acknowledgement is requested.
     #[inline]
     pub(crate) const fn requests_ack(&self) -> bool {
-        self.header >> ACK_REQUEST_SHIFT != 0
+        self.header & ACK_REQUEST_CODE << KIND_SHIFT != 0
     }
 
     /// The same TCP acknowledgement, with this digest of its SACK option; see [`crate::nic::tcp::sack`].
@@ -280,6 +393,17 @@ impl Packet {
         self.sent.0 as u32
     }
 
+    /// The same link control in a scheduled fabric, about this many bytes.
+    pub(crate) const fn with_bytes(mut self, bytes: u32) -> Self {
+        self.sent = Instant(bytes as u64);
+        self
+    }
+
+    /// See [`Self::with_bytes`].
+    pub(crate) const fn bytes(&self) -> u32 {
+        self.sent.0 as u32
+    }
+
     /// The same TCP segment, with or without ECN capability.
     #[inline]
     pub(crate) const fn ecn_capable(mut self, is_capable: bool) -> Self {
@@ -290,7 +414,7 @@ impl Packet {
     /// It may be marked: its IP header has ECT(0), as have all frames of RDMA.
     pub(crate) const fn is_ecn_capable(&self) -> bool {
         match self.kind() {
-            Kind::Data(_) | Kind::Ack | Kind::Nak | Kind::Cnp => true,
+            Kind::Data(_) | Kind::Ack | Kind::Nak | Kind::Cnp | Kind::Storage(..) => true,
             Kind::TcpData => self.pad_bytes() != 0,
             Kind::TcpAck { .. } | Kind::LinkControl => false,
         }
@@ -313,48 +437,66 @@ impl Packet {
     /// Marks the packet with congestion experienced.
     #[inline]
     pub(crate) const fn mark(&mut self) {
-        self.header |= MARK;
+        self.connection |= MARK;
     }
 
     /// Congestion was experienced.
     #[inline]
     pub(crate) const fn is_marked(&self) -> bool {
-        self.header & MARK != 0
+        self.connection & MARK != 0
     }
 
+    /// Index of its connection at the receiving host.
     #[inline]
-    pub(crate) const fn kind(&self) -> Kind {
-        let code = self.header >> KIND_SHIFT & KIND_MASK;
-        // Only payload, codes 0 to 3, may request an acknowledgement.
-        let tcp = if code > 3 { (self.header & ACK_REQUEST) >> KIND_SHIFT } else { 0 };
-        Kind::from_code(code | tcp)
+    pub(crate) const fn connection(&self) -> u32 {
+        self.connection & ConnectionId::INDEX_MASK
     }
 
-    /// Position of payload in its message; `None` without payload.
-    #[inline]
-    pub(crate) const fn position(&self) -> Option<Position> {
-        match self.header >> KIND_SHIFT & KIND_MASK {
-            0 => Some(Position::First),
-            1 => Some(Position::Middle),
-            2 => Some(Position::Last),
-            3 => Some(Position::Only),
-            _ => None,
+    /// Kind of its connection; not of link control.
+    pub(crate) const fn connection_kind(&self) -> ConnectionKind {
+        match self.code() >> CONNECTION_SHIFT {
+            0 => ConnectionKind::Rc,
+            2 => ConnectionKind::Tcp,
+            _ => ConnectionKind::Storage,
         }
     }
 
     #[inline]
-    pub(crate) const fn is_ack(&self) -> bool {
-        self.header >> KIND_SHIFT & (KIND_MASK | TCP) == Kind::Ack.code()
+    const fn code(&self) -> u32 {
+        self.header >> KIND_SHIFT
+    }
+
+    #[inline]
+    pub(crate) const fn kind(&self) -> Kind {
+        Kind::from_code(self.code())
+    }
+
+    /// Position of payload of a reliable connection in its message; `None` of all other packets.
+    #[inline]
+    pub(crate) const fn rc_position(&self) -> Option<Position> {
+        if self.code() < NO_MESSAGE { Some(position_of(self.code())) } else { None }
+    }
+
+    /// Position of a packet in its message; `None` if it is no part of one.
+    #[inline]
+    pub(crate) const fn position(&self) -> Option<Position> {
+        if self.code() & NO_MESSAGE == 0 { Some(position_of(self.code())) } else { None }
+    }
+
+    /// An acknowledgement of a reliable connection.
+    #[inline]
+    pub(crate) const fn is_rc_ack(&self) -> bool {
+        self.code() == ACK
     }
 
     #[inline]
     pub(crate) const fn is_link_control(&self) -> bool {
-        self.header >> KIND_SHIFT & KIND_MASK == Kind::LinkControl.code()
+        self.code() == LINK_CONTROL
     }
 
     #[inline]
     pub(crate) const fn priority(&self) -> Priority {
-        Priority((self.header >> PRIORITY_SHIFT & PRIORITY_MASK) as u8)
+        Priority((self.connection >> PRIORITY_SHIFT & PRIORITY_MASK) as u8)
     }
 
     #[inline]
@@ -384,7 +526,7 @@ impl Message for Packet {
 impl State for Packet {
     fn visit(&mut self, cycle: &mut Cycle) {
         let kind = self.kind();
-        let Self { at, sent, queue_pair, entropy, header, size_destination } = self;
+        let Self { at, sent, connection, entropy, header, size_destination } = self;
         at.visit(cycle);
         match kind {
             Kind::Ack | Kind::Nak => {
@@ -393,13 +535,14 @@ impl State for Packet {
                 message_sequence.visit(cycle);
                 sent.0 = u64::from(message_sequence.value()) | colour;
             }
-            Kind::Data(_) | Kind::Cnp | Kind::LinkControl => {
+            Kind::LinkControl => sent.0.visit(cycle),
+            Kind::Data(_) | Kind::Cnp => {
                 let (mut pad, mut left) = (sent.0 & !SENT_MASK, Instant(sent.0 & SENT_MASK));
                 pad.visit(cycle);
                 left.visit(cycle);
                 *sent = Instant(left.0 | pad);
             }
-            Kind::TcpData | Kind::TcpAck { .. } => cycle.never_repeats(),
+            Kind::TcpData | Kind::TcpAck { .. } | Kind::Storage(..) => cycle.never_repeats(),
         }
         // The quanta of link control are where other packets have their PSN.
         if kind != Kind::LinkControl {
@@ -410,7 +553,7 @@ impl State for Packet {
         } else {
             header.visit(cycle);
         }
-        queue_pair.visit(cycle);
+        connection.visit(cycle);
         entropy.visit(cycle);
         size_destination.visit(cycle);
     }
@@ -420,29 +563,76 @@ impl State for Packet {
 mod tests {
     use super::*;
 
+    const POSITIONS: [Position; 4] = [Position::First, Position::Middle, Position::Last, Position::Only];
+
+    fn path(kind: ConnectionKind) -> Path {
+        let connection = ConnectionId::new(kind, ConnectionId::INDICES - 1);
+        Path { destination: AttachmentId((1 << 18) - 1), connection, entropy: u32::MAX }
+    }
+
+    /// All kinds of packets, by the kind of their connection, with their positions in a message.
+    fn kinds() -> Vec<(ConnectionKind, Kind, Option<Position>)> {
+        let (rc, tcp, storage) = (ConnectionKind::Rc, ConnectionKind::Tcp, ConnectionKind::Storage);
+        let mut kinds = vec![(tcp, Kind::TcpData, None)];
+        kinds.extend([false, true].map(|congestion_echo| (tcp, Kind::TcpAck { congestion_echo }, None)));
+        for connection in [rc, storage] {
+            kinds.extend([Kind::Ack, Kind::Nak, Kind::Cnp].map(|kind| (connection, kind, None)));
+        }
+        for position in POSITIONS {
+            kinds.push((rc, Kind::Data(position), Some(position)));
+            let verbs =
+                [StorageVerb::Send, StorageVerb::Write, StorageVerb::ReadRequest, StorageVerb::ReadResponse];
+            for (verb, is_read) in verbs.into_iter().flat_map(|verb| [(verb, false), (verb, true)]) {
+                let kind = Kind::Storage(StorageMessage { verb, is_read }, position);
+                kinds.push((storage, kind, Some(position)));
+            }
+        }
+        kinds
+    }
+
     #[test]
     fn a_packet_keeps_every_field_at_its_limit() {
-        let path = Path { destination: AttachmentId((1 << 18) - 1), queue_pair: u32::MAX, entropy: u32::MAX };
-        for code in 0..8 {
-            let kind = Kind::from_code(code);
-            let mut packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path);
-            assert!(!packet.is_marked());
+        for (connection, kind, position) in kinds() {
+            let is_part = position.is_some();
+            let mut packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path(connection));
+            assert!(!packet.is_marked() && !packet.is_link_control());
             assert!(!packet.requests_ack() && !packet.with_ack_request(false).requests_ack());
             packet.mark();
-            packet = packet.with_ack_request(code < 4).with_message_sequence(0xff_ffff);
-            assert!(packet.is_marked() && packet.requests_ack() == (code < 4));
+            packet = packet.with_ack_request(is_part).with_message_sequence(0xff_ffff);
+            assert!(packet.is_marked() && packet.requests_ack() == is_part);
             assert_eq!(packet.message_sequence(), 0xff_ffff);
-            assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
-            assert_eq!(packet.position().map(Kind::Data), Some(kind).filter(|_| code < 4));
-            assert_eq!(packet.is_ack(), kind == Kind::Ack);
+            assert_eq!((packet.kind(), packet.priority(), packet.position()), (kind, Priority(7), position));
+            assert_eq!(packet.connection_kind(), connection);
+            let is_rc = connection == ConnectionKind::Rc;
+            assert_eq!(packet.rc_position(), position.filter(|_| is_rc));
+            assert_eq!(packet.is_rc_ack(), is_rc && kind == Kind::Ack);
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
-            assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
+            let to = (packet.destination(), packet.connection());
+            assert_eq!(to, (AttachmentId((1 << 18) - 1), ConnectionId::INDICES - 1));
+        }
+    }
+
+    #[test]
+    fn no_two_kinds_have_the_same_code() {
+        let codes = kinds().into_iter().map(|(connection, kind, _)| kind.code(connection));
+        let codes: std::collections::BTreeSet<u32> = codes.chain([LINK_CONTROL]).collect();
+        assert_eq!((codes.len(), codes.last().is_some_and(|last| *last < 256)), (kinds().len() + 1, true));
+    }
+
+    #[test]
+    fn the_number_of_a_connection_is_its_kind_and_index() {
+        for kind in [ConnectionKind::Rc, ConnectionKind::Tcp, ConnectionKind::Storage] {
+            for index in [0, 1, ConnectionId::INDICES - 1] {
+                let id = ConnectionId::new(kind, index);
+                assert_eq!((id.kind(), id.index()), (kind, index));
+                assert_eq!(id.as_rc(), Some(index).filter(|_| kind == ConnectionKind::Rc));
+            }
         }
     }
 
     #[test]
     fn a_colour_moves_nothing_else() {
-        let path = Path { destination: AttachmentId(1), queue_pair: 2, entropy: 3 };
+        let path = Path { destination: AttachmentId(1), connection: ConnectionId::rc(2), entropy: 3 };
         let sent = Instant(SENT_MASK);
         let data = Packet::new(Kind::Data(Position::Only), Priority(3), Psn::new(1), 1_000, path);
         let data = data.padded(1).leaving(sent);
@@ -463,16 +653,13 @@ mod tests {
     }
 
     #[test]
-    fn tcp_has_codes_of_its_own() {
-        let path = Path { destination: AttachmentId(1), queue_pair: 2, entropy: 3 };
-        for kind in
-            [Kind::TcpData, Kind::TcpAck { congestion_echo: false }, Kind::TcpAck { congestion_echo: true }]
-        {
-            let packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path).with_sack(u64::MAX);
-            assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
-            assert_eq!((packet.psn(), packet.sack()), (Psn::new(0xff_ffff), u64::MAX));
-            assert!(!packet.is_link_control() && !packet.is_ack() && !packet.is_marked());
-        }
+    fn a_digest_of_tcp_leaves_all_other_fields() {
+        let kind = Kind::TcpAck { congestion_echo: true };
+        let packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path(ConnectionKind::Tcp));
+        let packet = packet.with_sack(u64::MAX);
+        assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
+        assert_eq!((packet.psn(), packet.sack()), (Psn::new(0xff_ffff), u64::MAX));
+        assert!(!packet.is_marked());
     }
 
     #[test]

@@ -165,6 +165,16 @@ fn scheduled_switches_where_they_do_not_fit() {
 }
 
 #[test]
+fn more_queue_pairs_at_a_host_than_packets_can_number() {
+    let text = refusal(|spec| {
+        spec.jobs[0].hosts = (0..300_000).map(|rank| u32::from(rank > 0)).collect();
+        (spec.jobs[0].collective, spec.jobs[0].algorithm) = ("incast".into(), "linear".into());
+        spec.transport.qps_per_rank_pair = 1_024;
+    });
+    assert_eq!(text, "jobs[0].hosts: 307198976 queue pairs at one host; allowed: at most 268435456");
+}
+
+#[test]
 fn more_chunks_than_can_be_numbered() {
     let text = refusal(|spec| {
         spec.jobs[0].hosts = (0..1_500).map(|rank| rank % 8).collect();

@@ -223,7 +223,7 @@ def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
     """Return the fabric of a single job: switches mark no priority that only TCP uses."""
     priorities = plan.transport.priorities
     other_traffic_priorities = {
-        priorities.data,
+        *plan.data_priorities,
         priorities.ack,
         *([priorities.cnp] if plan.transport.has_cnps else []),
     }

@@ -222,3 +222,9 @@ class Plan(PlanModel):
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")
+
+    @property
+    def data_priorities(self) -> frozenset[int]:
+        """Priorities of the data of all jobs."""
+        common = self.transport.priorities.data
+        return frozenset(common if job.priority is None else job.priority for job in self.jobs)

@@ -21,6 +21,8 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
+    let has_classes = spec.data_priorities().len() > 1;
+    refuse(has_classes, "jobs", "jobs of several priorities", "one priority: flows share links equally")?;
     spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
 }
 
@@ -78,7 +80,7 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
 
 /// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.
 fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
-    let (fabric, data) = (&spec.fabric, spec.transport.priorities.data);
+    let (fabric, data) = (&spec.fabric, spec.priority_of(0));
     let is_lossy = fabric.switch.pfc.as_ref().is_none_or(|pfc| !pfc.priorities.contains(&data));
     let has_pools = is_lossy && fabric.switch.buffer.pools.is_some();
     let has_settings = is_lossy && !fabric.switch_settings.is_empty();

@@ -45,7 +45,7 @@ pub(crate) struct Network {
 
 /// Buffer of switches for data that may be lost.
 fn buffer(spec: &RunSpec) -> Option<Buffer> {
-    let (switch, data) = (&spec.fabric.switch, spec.transport.priorities.data);
+    let (switch, data) = (&spec.fabric.switch, spec.priority_of(0));
     let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(&data));
     let alpha = switch.buffer.lossy_alpha.map(|alpha| [alpha.numerator, alpha.denominator]);
     (!is_paused).then_some(Buffer { bytes: switch.buffer.size_bytes, alpha })

@@ -165,7 +165,7 @@ impl State for LinkChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Kind, Path, Priority};
+    use crate::packet::{ConnectionId, Kind, Path, Priority};
     use units::{AttachmentId, Seed};
     use wire::Psn;
 
@@ -213,7 +213,7 @@ mod tests {
     fn pauses_that_are_lost_are_missing_but_are_no_lost_frames() {
         let mut changes = link(&[change(1_000, false, RATE)]);
         changes.catch_up(Instant(2_000), Framing::Ethernet, 0, 0);
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let path = Path { destination: AttachmentId(0), connection: ConnectionId::rc(0), entropy: 0 };
         let frame = Packet::new(Kind::Ack, Priority(0), Psn::new(0), 1_000, path);
         for packet in [frame, Packet::pause(Priority(3), 1)] {
             assert!(!changes.carries(&packet, Instant(2_100)));

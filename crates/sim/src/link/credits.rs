@@ -188,7 +188,7 @@ impl State for Credits {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Kind, Path};
+    use crate::packet::{ConnectionId, Kind, Path};
     use proptest::prelude::*;
     use std::collections::VecDeque;
     use transport::Position;
@@ -198,7 +198,7 @@ mod tests {
     const LANE: Priority = Priority(3);
 
     fn frame(frame_bytes: u32) -> Packet {
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let path = Path { destination: AttachmentId(0), connection: ConnectionId::rc(0), entropy: 0 };
         Packet::new(Kind::Data(Position::Only), LANE, Psn::new(0), frame_bytes, path)
     }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use units::{Instant, Rate, Span, State};
 
 /// Parameters of a receive buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct IntakePlan {
     /// Rate at which the host drains it; `None` while the host keeps up with the link.
     pub(crate) drain: Option<Rate>,
@@ -21,15 +21,16 @@ pub(crate) struct IntakePlan {
     pub(crate) cnp_above_bytes: u64,
     /// Requested pause time [quanta]; `None` if PFC is off.
     pub(crate) pause_quanta: Option<u16>,
-    pub(crate) data: Priority,
+    /// Priorities of payload for which it requests pauses.
+    pub(crate) paused: Vec<Priority>,
     pub(crate) line_rate: Rate,
 }
 
 /// A frame drained by the host.
 pub(super) struct Drained {
     pub(super) packet: Packet,
-    /// A pause frame to send.
-    pub(super) pause: Option<Packet>,
+    /// Pause frames to send have these quanta.
+    pub(super) pause: Option<u16>,
     /// It must be answered by a congestion notification.
     pub(super) notifies: bool,
 }
@@ -61,8 +62,8 @@ impl Intake {
         }
     }
 
-    /// Adds a frame at `now`; returns a pause frame if one must be sent.
-    pub(super) fn arrive(&mut self, packet: Packet, now: Instant) -> Option<Packet> {
+    /// Adds a frame at `now`; returns the quanta of pause frames if any must be sent.
+    pub(super) fn arrive(&mut self, packet: Packet, now: Instant) -> Option<u16> {
         let bytes = u64::from(packet.frame_bytes());
         if self.used_bytes + bytes > self.plan.size_bytes {
             self.dropped += 1;
@@ -100,19 +101,24 @@ impl Intake {
         }
     }
 
+    /// Pause frames with these quanta, one for each priority.
+    pub(super) fn pause_frames(&self, quanta: u16) -> impl Iterator<Item = Packet> {
+        self.plan.paused.iter().map(move |&priority| Packet::pause(priority, quanta))
+    }
+
     /// Time at which the next frame is drained.
     pub(super) fn next_drained(&self) -> Instant {
         self.queue.front().map_or(Instant::NEVER, |&(at, ..)| at)
     }
 
-    /// Removes the next drained frame; includes a pause frame if one must be sent.
+    /// Removes the next drained frame.
     pub(super) fn drain(&mut self) -> Option<Drained> {
         let (_, packet, notifies) = self.queue.pop_front()?;
         self.used_bytes -= u64::from(packet.frame_bytes());
         let ends = self.renew_at != Instant::NEVER && self.used_bytes <= self.plan.xoff_bytes / 2;
         let pause = ends.then(|| {
             self.renew_at = Instant::NEVER;
-            Packet::pause(self.plan.data, 0)
+            0
         });
         Some(Drained { packet, pause, notifies })
     }
@@ -122,10 +128,10 @@ impl Intake {
         self.renew_at
     }
 
-    /// Returns a pause frame that requests or renews the pause.
-    pub(super) fn request_pause(&mut self, now: Instant) -> Option<Packet> {
+    /// Requests or renews the pause; returns its quanta.
+    pub(super) fn request_pause(&mut self, now: Instant) -> Option<u16> {
         let quanta = self.plan.pause_quanta?;
         self.renew_at = now + Span(self.plan.line_rate.span_of(u64::from(quanta) * 64).0 / 2);
-        Some(Packet::pause(self.plan.data, quanta))
+        Some(quanta)
     }
 }

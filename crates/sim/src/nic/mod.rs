@@ -6,6 +6,7 @@
 //! priority, a fixed latency on each side (here part of the links' latency) and, if the host is slower than
 //! the link, a receive buffer. Leaves out PCIe, memory and doorbells.
 
+mod connections;
 mod host_jobs;
 mod intake;
 mod ledger;
@@ -28,12 +29,11 @@ pub(crate) use rc::{
 };
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
-    connection_number,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 
 use crate::link::delayed::Delayed;
-use crate::packet::{FRAMES_AHEAD, Packet};
+use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use host_jobs::{Background, HostJobs};
@@ -186,7 +186,8 @@ impl Host {
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
         let start = start.map(|at| (at, Timer::Storage));
         let starts = plan.tcp.iter().flat_map(HostTcp::starts);
-        let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
+        let starts =
+            starts.map(|(at, source)| (at, Timer::Sender(ConnectionId::new(ConnectionKind::Tcp, source))));
         let job_starts = jobs.starts().map(|(at, job)| (at, Timer::Start(job)));
         let releases = jobs.first_releases().map(|(at, outgoing)| (at, Timer::Post(outgoing)));
         let timers = job_starts.chain(releases).chain(start).chain(changes);
@@ -374,8 +375,8 @@ impl Host {
                 } else {
                     inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
                 }
-                let ahead = self.ports[0].senders_ahead();
-                ahead.for_each(|sender| prefetch_sender(&self.senders, &self.pacers, sender));
+                let ahead = self.ports[0].connections_ahead();
+                ahead.for_each(|connection| prefetch_sender(&self.senders, &self.pacers, connection));
                 self.timers.prefetch();
             }
         }
@@ -402,7 +403,7 @@ impl Host {
     fn prefetch_queue_pairs(&self, inbox: &Inbox<Packet>) {
         let mut before = None;
         for packet in inbox.iter().take(PACKETS_AHEAD) {
-            let needs = (packet.queue_pair, packet.position().is_some());
+            let needs = (packet.connection(), packet.rc_position().is_some());
             if before != Some(needs) || packet.requests_ack() {
                 self.prefetch_queue_pair(packet);
             }
@@ -414,14 +415,14 @@ impl Host {
     /// order if each chunk has its own queue pair.
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
-        let queue_pair = packet.queue_pair as usize;
-        if packet.position().is_some() {
+        let queue_pair = packet.connection() as usize;
+        if packet.rc_position().is_some() {
             self.receivers.prefetch(packet);
             if packet.requests_ack() {
                 self.jobs.prefetch_inbound(queue_pair);
             }
         } else {
-            self.senders.prefetch(packet.queue_pair);
+            self.senders.prefetch(packet.connection());
             self.sends.prefetch(queue_pair);
             self.jobs.prefetch_outgoing(queue_pair);
         }
@@ -474,11 +475,10 @@ impl Host {
                 }
                 self.post_transfer(outgoing, now, context);
             }
-            Some(Timer::Retransmit(sender)) => self.check_deadline(sender, now, context),
+            Some(Timer::Sender(connection)) => self.check_sender(connection, now, context),
+            Some(Timer::Receiver(connection)) => self.check_receiver(connection, now),
             Some(Timer::RenewPause) => self.renew_pause(now),
             Some(Timer::Storage) => self.fire_storage(now, context),
-            Some(Timer::TcpSource(source)) => self.fire_tcp_source(source, now, context),
-            Some(Timer::TcpSink(sink)) => self.fire_tcp_sink(sink, now),
             Some(Timer::Local(sender)) => self.finish_local(sender, now, context),
             Some(Timer::Received(inbound)) => self.take_inbound(inbound, now, context),
             Some(Timer::Throughput) => self.change_throughput(),
@@ -493,10 +493,12 @@ impl Host {
 fn prefetch_sender(
     senders: &ResidentQueuePairs<Sender>,
     pacers: &ResidentQueuePairs<Controller>,
-    sender: u32,
+    connection: ConnectionId,
 ) {
-    senders.prefetch(sender);
-    pacers.prefetch(sender);
+    if let Some(sender) = connection.as_rc() {
+        senders.prefetch(sender);
+        pacers.prefetch(sender);
+    }
 }
 
 /// Creates the rate controller of each sender; none at line rate.

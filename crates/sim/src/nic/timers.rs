@@ -1,6 +1,7 @@
 //! Timers of a host: a heap of events by time, and a list of recently set retransmission timers, which are
 //! added to the heap when the first of them is due.
 
+use crate::packet::ConnectionId;
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,16 +14,14 @@ pub(super) enum Timer {
     Start(u32),
     /// Posts an outgoing transfer.
     Post(u32),
-    /// Checks the retransmission deadline of a sender.
-    Retransmit(u32),
+    /// Checks the deadlines of the sending end of a connection: retransmission, and of TCP the next write.
+    Sender(ConnectionId),
     /// Renews the pause requested by the receive buffer.
     RenewPause,
     /// Storage: start of a client, or end of service at a target.
     Storage,
-    /// Checks a TCP source.
-    TcpSource(u32),
-    /// Checks a TCP sink.
-    TcpSink(u32),
+    /// Checks the deadline of the receiving end of a connection.
+    Receiver(ConnectionId),
     /// A chunk of a sender within the host has been copied.
     Local(u32),
     /// The software has processed an inbound transfer.
@@ -80,7 +79,7 @@ impl Timers {
         self.queue.push(Reverse((at, timer)));
     }
 
-    /// Adds a retransmission timer: each has the same duration, so that they expire in the order in which
+    /// Adds a retransmission timer of a reliable connection: each has the same duration, so that they expire in the order in which
     /// they are set.
     #[inline]
     pub(super) fn arm(&mut self, at: Instant, sender: u32) {
@@ -94,7 +93,7 @@ impl Timers {
     #[inline(never)]
     fn arm_first(&mut self, at: Instant, sender: u32) {
         if !self.armed.is_empty() {
-            return self.push(at, Timer::Retransmit(sender));
+            return self.push(at, Timer::Sender(ConnectionId::rc(sender)));
         }
         self.armed.push(Armed { sender, after: 0 });
         self.armed_from = at;
@@ -115,8 +114,9 @@ impl Timers {
     #[cold]
     fn enqueue_armed(&mut self) {
         let Self { armed_from, armed, queue, .. } = self;
-        let timer =
-            |Armed { sender, after }| Reverse((*armed_from + Span(after.into()), Timer::Retransmit(sender)));
+        let timer = |Armed { sender, after }| {
+            Reverse((*armed_from + Span(after.into()), Timer::Sender(ConnectionId::rc(sender))))
+        };
         queue.extend(armed.drain(..).map(timer));
         *armed_from = Instant::NEVER;
     }
@@ -152,7 +152,7 @@ mod tests {
                 match step {
                     0 => {
                         timers.arm(at, number);
-                        expected.push((at, Timer::Retransmit(number)));
+                        expected.push((at, Timer::Sender(ConnectionId::rc(number))));
                     }
                     1 => {
                         timers.push(at, Timer::Post(number));

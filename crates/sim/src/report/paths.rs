@@ -5,7 +5,7 @@
 //! if it would have too many rows, it has those of every k-th queue pair, with the smallest k that fits. The
 //! counts per port include every queue pair.
 
-use crate::packet::{Kind, Packet, Path, Priority};
+use crate::packet::{ConnectionId, Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, balancers};
 use crate::switch::forward::{Balancer, Choice, choice};
 use jobs::QueuePair;
@@ -208,8 +208,8 @@ impl<'a> Walk<'a> {
 /// A packet with the path of a queue pair's data; the path does not depend on the sequence number.
 #[inline(always)]
 fn probe_packet(flows: &Flows, pair: &QueuePair, ends: [AttachmentId; 2]) -> Packet {
-    let (queue_pair, entropy) = (flows.receiver(pair.number).unwrap_or(0), flows.entropy(pair, ends));
-    let path = Path { destination: ends[1], queue_pair, entropy };
+    let (receiver, entropy) = (flows.receiver(pair.number).unwrap_or(0), flows.entropy(pair, ends));
+    let path = Path { destination: ends[1], connection: ConnectionId::rc(receiver), entropy };
     Packet::new(Kind::Data(Position::Only), Priority::default(), Psn::new(0), 0, path)
 }
 

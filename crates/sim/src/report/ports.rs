@@ -103,7 +103,7 @@ pub fn port_map(spec: &RunSpec) -> Result<Vec<PortRow>, SpecError> {
     let mut rows = Vec::new();
     for (number, sent) in (0..).zip(sent_by_jobs(spec, &flows)) {
         let job = &spec.jobs[number as usize];
-        let (priority, dscp) = (spec.transport.priorities.data, spec.dscp_of(number));
+        let (priority, dscp) = (spec.priority_of(number), spec.dscp_of(number));
         let of_job = Group { name: &job.name, protocol: "roce", hosts: &job.hosts, priority, dscp };
         rows.extend(of_job.rows(spec, &fabric, sent));
     }

@@ -161,6 +161,7 @@ pub(crate) fn collective(
             copies_own_block: false,
             compute_ps: None,
             dscp: None,
+            priority: None,
             repeat: RepeatSpec::Rounds { rounds: 1 },
             warm_up_rounds: 0,
             root_shift: false,

@@ -24,6 +24,7 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         check_round_bytes(job, &field)?;
         check_storage(job, &spec.transport, &field)?;
     }
+    check_priorities(spec)?;
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
         unsupported(
             "jobs[0].repeat",
@@ -31,6 +32,31 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
             "at least one job that ends by itself",
         )
     })
+}
+
+/// Checks that a NIC can schedule all priorities of payload: turns of several packets, intervals between
+/// messages and jitter are modelled for one priority only.
+fn check_priorities(spec: &RunSpec) -> Result<(), SpecError> {
+    let first = spec.priority_of(0);
+    let Some(other) = (0..spec.jobs.len()).find(|&job| spec.priority_of(job as u32) != first) else {
+        return Ok(());
+    };
+    let (nic, clocks) = (&spec.fabric.nic, spec.fabric.clocks.as_ref());
+    let has_turns = nic.packets_per_turn.is_some_and(|packets| packets > 1);
+    let has_intervals = nic.messages.is_some_and(|messages| messages.message_interval_ps > 0);
+    let has_jitter = clocks.is_some_and(|clocks| clocks.jitter_ps_max > 0);
+    let conflict = [
+        ("fabric.nic.packets_per_turn", has_turns),
+        ("fabric.nic.messages.message_interval_ps", has_intervals),
+        ("fabric.clocks.jitter_ps_max", has_jitter),
+    ];
+    match conflict.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((field, _)) => {
+            let found = format!("{} with `{field}`", spec.priority_of(other as u32));
+            Err(unsupported(format!("jobs[{other}].priority"), found, format!("{first}, as of jobs[0]")))
+        }
+    }
 }
 
 fn check_hosts(

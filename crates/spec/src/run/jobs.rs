@@ -56,6 +56,10 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 63))]
     pub dscp: Option<u8>,
+    /// Priority of its data (IEEE 802.1Q), instead of that of the transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub priority: Option<u8>,
     /// Number of rounds.
     pub repeat: RepeatSpec,
     /// Warm-up rounds before those, excluded from all results.

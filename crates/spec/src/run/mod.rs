@@ -88,11 +88,30 @@ impl RunSpec {
         shares
     }
 
-    /// Code points of the packets of a job.
+    /// Code points of the packets of a job. That of a priority of its own is the class selector with the same
+    /// number (RFC 2474), from which switches derive the priority by default.
     pub fn dscp_of(&self, job: u32) -> DscpSpec {
         let common = self.transport.dscp.unwrap_or_default();
-        let own = self.jobs.get(job as usize).and_then(|job| job.dscp);
+        let job = self.jobs.get(job as usize);
+        let own = job.and_then(|job| job.dscp.or(job.priority.map(|priority| 8 * priority)));
         DscpSpec { data: own.unwrap_or(common.data), ..common }
+    }
+
+    /// Priority of the data of a job.
+    pub fn priority_of(&self, job: u32) -> u8 {
+        let own = self.jobs.get(job as usize).and_then(|job| job.priority);
+        own.unwrap_or(self.transport.priorities.data)
+    }
+
+    /// Priorities of the data of all jobs, in the order of the jobs, each once.
+    pub fn data_priorities(&self) -> Vec<u8> {
+        let mut priorities = Vec::new();
+        for priority in (0..self.jobs.len()).map(|job| self.priority_of(job as u32)) {
+            if !priorities.contains(&priority) {
+                priorities.push(priority);
+            }
+        }
+        priorities
     }
 }
 

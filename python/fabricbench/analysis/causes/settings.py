@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fabricbench.plan.jobs import data_priorities
+
 _PER_PACKET = ("spray-random", "spray-round-robin", "adaptive")
 LINE_RATE = "line-rate"
 
@@ -55,15 +57,12 @@ def lossy_setting(run_spec: Mapping[str, Any]) -> str:
     pfc, ecn = switch.get("pfc"), switch.get("ecn")
     if pfc:
         priorities = ", ".join(map(str, pfc["priorities"]))
-        return f"PFC is on for priority {priorities} and data have priority {_data_priority(run_spec)}"
+        lossy = sorted(data_priorities(run_spec).difference(pfc["priorities"]))
+        return f"PFC is on for priority {priorities} and data have priority {', '.join(map(str, lossy))}"
     if ecn is None:
         return "PFC and ECN are both off"
     return "PFC is off" if reacts_to_ecn(run_spec) else "PFC is off, senders do not react to ECN"
 
 
 def _holds_for_data(setting: Mapping[str, Any] | None, run_spec: Mapping[str, Any]) -> bool:
-    return setting is not None and _data_priority(run_spec) in setting["priorities"]
-
-
-def _data_priority(run_spec: Mapping[str, Any]) -> int:
-    return int(run_spec["transport"]["priorities"]["data"])
+    return setting is not None and data_priorities(run_spec).issubset(setting["priorities"])

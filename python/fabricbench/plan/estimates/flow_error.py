@@ -18,6 +18,7 @@ from typing import Any, Final
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.estimates.traffic_kinds import kinds_of
+from fabricbench.plan.jobs import data_priorities
 
 FILE: Final = Path(__file__).with_name("flow_error.json")
 JOBS_MIN: Final = 20
@@ -145,6 +146,6 @@ def _packets(why: str) -> Choice:
 
 
 def is_lossless(spec: RunSpec) -> bool:
-    """Whether PFC protects data from loss."""
+    """Whether PFC protects all data from loss."""
     pfc = spec["fabric"]["switch"].get("pfc")
-    return pfc is not None and spec["transport"]["priorities"]["data"] in pfc["priorities"]
+    return pfc is not None and data_priorities(spec).issubset(pfc["priorities"])

@@ -158,7 +158,8 @@ def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
     Pools of a chip also have the unused priorities, with their reserves.
     """
     priorities = plan.transport.priorities
-    users = {priorities.ack: "acknowledgements", priorities.data: "data"}
+    users = {priorities.ack: "acknowledgements"}
+    users |= dict.fromkeys(plan.data_priorities, "data")
     if plan.transport.has_cnps:
         users.setdefault(priorities.cnp, "CNPs")
     users |= {tcp.priority: "TCP" for tcp in plan.tcp if tcp.priority not in users}
@@ -169,7 +170,7 @@ def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
             path: FieldPath = (*parts, "priorities", index)
             if priority not in users and not isinstance(model, Pool):
                 actual = f"priority {priority}, which no traffic uses"
-                hint = "`transport.priorities` gives traffic its priorities"
+                hint = "`transport.priorities` and `jobs.N.priority` give traffic its priorities"
                 yield FieldProblem(path, actual, used, hint)
             elif priority in chosen[:index]:
                 yield FieldProblem(path, f"priority {priority} twice", "each priority once")

@@ -5,7 +5,15 @@ parts; `check` checks all jobs and `check_storage` those of storage; `tcp` is th
 `collective_names` has the names of collectives and algorithms, `expand` creates the run specs.
 """
 
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 STORAGE: Final = "storage"
 """The collective of a storage job."""
+
+
+def data_priorities(run_spec: Mapping[str, Any]) -> frozenset[int]:
+    """Return the priorities of the data of all jobs of a RunSpec."""
+    common = run_spec["transport"]["priorities"]["data"]
+    jobs: Iterable[Mapping[str, Any]] = run_spec.get("jobs") or ({},)
+    return frozenset(int(job.get("priority", common)) for job in jobs)

@@ -59,6 +59,8 @@ def _job(plan: Plan, index: int, trial_size_bytes: int, seed: int, *, is_alone: 
         spec["compute_ps"] = job.compute_ps
     if job.dscp is not None:
         spec["dscp"] = job.dscp
+    if job.priority is not None:
+        spec["priority"] = job.priority
     if len(sizes.cycle) > 1:
         spec["round_bytes"] = sizes.cycle
     return spec

@@ -15,6 +15,7 @@ from fabricbench.plan.fields.quantities import (
     Duration,
     Name,
     Part,
+    Priority,
     Rate,
     Time,
     limits_of,
@@ -194,6 +195,14 @@ class Job(PlanModel):
         description=(
             "Differentiated services code point of its data [0 to 63], in captures, port maps and on "
             "endpoints. Default: `transport.dscp.data`."
+        ),
+    )
+    priority: Priority | None = Field(
+        default=None,
+        description=(
+            "Priority (IEEE 802.1Q) of its data [0 to 7]: queue, PFC, ECN and DWRR of switches, and on "
+            "endpoints the code point 8 x priority, unless `dscp` is given. Acknowledgements and CNPs keep "
+            "theirs. Default: `transport.priorities.data`."
         ),
     )
     compute_ps: Time = Field(

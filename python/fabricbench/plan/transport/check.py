@@ -63,7 +63,7 @@ def _check_dcqcn(dcqcn: Dcqcn, plan: Plan) -> Iterator[FieldProblem]:
         yield FieldProblem(path, actual, "`cnp_interval` alone", hint)
     data = plan.transport.priorities.data
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn is not None]
-    marks_data = any(data in (ecn.priorities or (data,)) for ecn in marking)
+    marks_data = any(not plan.data_priorities.isdisjoint(ecn.priorities or (data,)) for ecn in marking)
     has_own_cnps = plan.fabric.nic.cnp_above_bytes is not None  # those of receivers, without marks
     if not has_own_cnps and not marks_data:
         actual = "DCQCN without ECN marking of data, so that it never gets a CNP"

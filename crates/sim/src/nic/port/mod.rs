@@ -1,22 +1,25 @@
-//! A port of a NIC: queues control packets (ACK, NAK, CNP) and senders (queue pairs with data to send), and
-//! selects and transmits the next packet when the link is free.
+//! A port of a NIC: queues control packets (ACK, NAK, CNP) and connections with data to send, and selects and
+//! transmits the next packet when the link is free.
 //!
 //! Pause frames and InfiniBand flow control packets are sent first, then control packets, then payload of the
-//! queue pairs, round robin. Senders that their rate controller delays are in a heap by time.
+//! queue pairs of the port's own priority, round robin; other lanes (connections of another kind or priority)
+//! take turns with these.
+//! Connections that their rate controller delays are in a heap by time.
 
+mod lane;
 mod options;
 
 pub(crate) use options::SchedulingPlan;
 
-use super::tcp::{NextTcp, TcpAckWaiting};
 use crate::link::changes::LinkChanges;
 use crate::link::credits::{CreditPlan, Credits, block_without_credit};
 use crate::link::egress::{Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::nic::Context;
-use crate::packet::{Packet, Priority};
+use crate::packet::{ConnectionId, Packet, Priority};
 use engine::prefetch::LINE_BYTES;
 use engine::{Destination, Message, Ring};
+use lane::NextOfLane;
 use options::{PortOptions, Scheduling};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,15 +27,15 @@ use std::mem::offset_of;
 use transport::Position;
 use units::{Instant, Rate, Span, State};
 
-/// Senders prefetched beyond the one being served.
-const SENDERS_AHEAD: usize = 3;
+/// Connections prefetched beyond the one being served.
+const CONNECTIONS_AHEAD: usize = 3;
 
-/// A queued control packet, with the receiver that sends it.
+/// A queued control packet, with the connection that sends it.
 #[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Control {
     pub(crate) packet: Packet,
-    pub(crate) receiver: u32,
-    /// Its queue pair is captured.
+    pub(crate) connection: ConnectionId,
+    /// Its connection is captured.
     #[state(skip)]
     pub(crate) is_captured: bool,
 }
@@ -43,7 +46,7 @@ pub(crate) struct NicPortPlan {
     pub(crate) wire: Wire,
     /// Changes of the link over time.
     pub(crate) changes: Option<LinkChanges>,
-    /// Priority of payload.
+    /// Its own priority: that of most payload.
     pub(crate) data: Priority,
     /// Maximum rate of payload of a NIC that is slow in sending.
     pub(crate) pace: Option<Rate>,
@@ -57,8 +60,10 @@ pub(crate) struct NicPortPlan {
 pub(crate) enum Next {
     LinkControl(Packet),
     Control(Control),
-    Sender(u32),
-    Tcp(NextTcp),
+    /// The first active connection of the port.
+    Active(ConnectionId),
+    /// A connection that was removed from its lane.
+    Removed(ConnectionId),
     Nothing,
 }
 
@@ -71,7 +76,7 @@ pub(crate) struct NicPort {
     /// The other end of the link.
     #[state(skip)]
     to: Destination,
-    /// Priority of payload.
+    /// Its own priority: payload of others is in lanes.
     #[state(skip)]
     data: Priority,
     /// Flags of the fields of the third cache line that are in use: most packets need not load it.
@@ -79,13 +84,13 @@ pub(crate) struct NicPort {
     in_use: u8,
     next_send: Instant,
     control: Ring<Control>,
-    /// Active senders: those with data to send, in the order of service.
-    active: Ring<u32>,
+    /// Active connections: those with data to send, in the order of service.
+    active: Ring<ConnectionId>,
     // Third cache line: not needed by most ports.
     /// Allocated at first use.
     options: Option<Box<PortOptions>>,
-    /// Senders deferred by their rate controller, with the time at which they may send next.
-    deferred: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Connections deferred by their rate controller, with the time at which they may send next.
+    deferred: BinaryHeap<Reverse<(Instant, ConnectionId)>>,
     pause: PauseState,
 }
 
@@ -93,7 +98,7 @@ pub(crate) struct NicPort {
 const OPTIONS: u8 = 1;
 /// In [`NicPort::in_use`]: a priority is paused.
 const PAUSE: u8 = 2;
-/// In [`NicPort::in_use`]: a sender is deferred by its rate controller.
+/// In [`NicPort::in_use`]: a connection is deferred by its rate controller.
 const DEFERRED: u8 = 4;
 
 /// Bytes at the start of a port that most ports need.
@@ -141,19 +146,14 @@ impl NicPort {
         &self.pause
     }
 
-    /// Priority of payload, the only one for which a NIC requests pauses.
-    pub(crate) const fn data_priority(&self) -> Priority {
-        self.data
+    /// Pause frames requested with quanta other than zero, by priority.
+    pub(crate) fn pauses_sent(&self) -> [u64; Priority::COUNT] {
+        self.options.as_ref().map_or([0; Priority::COUNT], |options| options.pauses_sent)
     }
 
-    /// Pause frames requested with quanta other than zero.
-    pub(crate) fn pauses_sent(&self) -> u64 {
-        self.options.as_ref().map_or(0, |options| options.pauses_sent)
-    }
-
-    /// Pause frames requested with zero quanta.
-    pub(crate) fn resumes_sent(&self) -> u64 {
-        self.options.as_ref().map_or(0, |options| options.resumes_sent)
+    /// Pause frames requested with zero quanta, by priority.
+    pub(crate) fn resumes_sent(&self) -> [u64; Priority::COUNT] {
+        self.options.as_ref().map_or([0; Priority::COUNT], |options| options.resumes_sent)
     }
 
     /// Pause frames, including those that end a pause, and flow control packets sent.
@@ -179,18 +179,18 @@ impl NicPort {
         self.control.prefetch_next(1);
     }
 
-    /// The next senders to serve in the current order.
+    /// The next connections to serve in the current order.
     #[inline]
-    pub(crate) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
-        (0..SENDERS_AHEAD).map_while(|index| self.active.get(index).copied())
+    pub(crate) fn connections_ahead(&self) -> impl Iterator<Item = ConnectionId> {
+        (0..CONNECTIONS_AHEAD).map_while(|index| self.active.get(index).copied())
     }
 
-    /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
-    /// one.
+    /// The connection up to [`CONNECTIONS_AHEAD`] positions behind the next one to serve; `None` if there is
+    /// only one.
     #[inline]
-    pub(crate) fn sender_ahead(&self) -> Option<u32> {
+    pub(crate) fn connection_ahead(&self) -> Option<ConnectionId> {
         let last = self.active.len() - 1;
-        if last == 0 { None } else { self.active.get(last.min(SENDERS_AHEAD)).copied() }
+        if last == 0 { None } else { self.active.get(last.min(CONNECTIONS_AHEAD)).copied() }
     }
 
     /// Limits the rate of payload from now on.
@@ -256,8 +256,8 @@ impl NicPort {
     /// Queues a pause frame for the switch.
     pub(crate) fn send_pause(&mut self, pause: Packet, now: Instant) {
         let options = self.options_mut();
-        let count = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
-        *count += 1;
+        let counts = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
+        counts[pause.priority().index()] += 1;
         options.urgent.push_back(pause);
         self.schedule(now);
     }
@@ -268,16 +268,19 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Adds an active sender.
+    /// Adds an active connection with this priority of payload.
     #[inline]
-    pub(crate) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
-        self.active.push_back(sender);
+    pub(crate) fn enqueue(&mut self, connection: ConnectionId, priority: Priority, now: Instant) {
+        if priority != self.data {
+            return self.enqueue_in_lane(connection, priority, now);
+        }
+        self.active.push_back(connection);
         self.schedule_more(now);
     }
 
-    /// Removes the sender just served, the first, from the active ones.
+    /// Removes the connection just served, the first, from the active ones.
     #[inline]
-    pub(crate) fn drop_sender(&mut self) {
+    pub(crate) fn drop_first(&mut self) {
         self.active.drop_front();
         self.active.rewind();
         if self.in_use & OPTIONS != 0
@@ -292,70 +295,81 @@ impl NicPort {
         self.options.as_mut()?.scheduling.as_deref_mut()
     }
 
-    /// Moves the sender just served, the first, to the end of the active senders, once it has sent its
+    /// Moves the connection just served, the first, to the end of the active ones, once it has sent its
     /// packets.
     #[inline]
-    pub(crate) fn rotate(&mut self, sender: u32) {
+    pub(crate) fn rotate(&mut self, connection: ConnectionId) {
         if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
             return;
         }
         if self.active.len() > 1 {
             self.active.drop_front();
-            self.active.push_back(sender);
+            self.active.push_back(connection);
         }
     }
 
     /// Same, or defers it until its rate lets it send.
     #[inline]
-    pub(crate) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+    pub(crate) fn rotate_or_defer(&mut self, connection: ConnectionId, ready_at: Instant, now: Instant) {
         if ready_at > now {
-            self.drop_sender();
-            self.defer(sender, ready_at);
+            self.drop_first();
+            self.defer(connection, ready_at);
         } else {
-            self.rotate(sender);
+            self.rotate(connection);
         }
     }
 
-    /// Adds a removed sender at the end of the active senders, or defers it until its rate lets it send.
+    /// Adds a removed connection at the end of the active ones, or defers it until its rate lets it send.
     #[inline]
-    pub(crate) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
-        if ready_at > now {
-            self.defer(sender, ready_at);
-        } else {
-            self.active.push_back(sender);
+    pub(crate) fn enqueue_or_defer(
+        &mut self,
+        connection: ConnectionId,
+        priority: Priority,
+        ready_at: Instant,
+        now: Instant,
+    ) {
+        match (priority == self.data, ready_at > now) {
+            (true, true) => self.defer(connection, ready_at),
+            (true, false) => self.active.push_back(connection),
+            (false, true) => self.options_mut().lanes.defer(connection, priority, ready_at),
+            (false, false) => self.options_mut().lanes.push_connection(connection, priority),
         }
     }
 
-    /// Defers a sender until `ready_at`.
+    /// Defers a connection until `ready_at`.
     #[inline]
-    fn defer(&mut self, sender: u32, ready_at: Instant) {
-        self.deferred.push(Reverse((ready_at, sender)));
+    fn defer(&mut self, connection: ConnectionId, ready_at: Instant) {
+        self.deferred.push(Reverse((ready_at, connection)));
         self.in_use |= DEFERRED;
     }
 
+    /// Adds a reply to the lane of its connection.
     #[cold]
-    pub(crate) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
-        self.options_mut().tcp.push_ack(ack);
+    pub(crate) fn enqueue_reply_in_lane(&mut self, reply: Control, now: Instant) {
+        self.options_mut().lanes.push_reply(reply);
         self.schedule(now);
     }
 
-    /// Adds a TCP source to the active sources.
+    /// Adds an active connection to its lane.
     #[cold]
-    pub(crate) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
-        self.options_mut().tcp.push_source(source);
+    pub(crate) fn enqueue_in_lane(&mut self, connection: ConnectionId, priority: Priority, now: Instant) {
+        self.options_mut().lanes.push_connection(connection, priority);
         self.schedule(now);
     }
 
-    /// Applies the effects of time until `now`: ends pauses, and activates deferred senders.
+    /// Applies the effects of time until `now`: ends pauses, and activates deferred connections.
     pub(crate) fn advance(&mut self, now: Instant) {
         if self.in_use & PAUSE != 0 {
             self.pause.expire(now);
             self.update_in_use();
         }
         self.requeue_ready(now);
+        if let Some(options) = &mut self.options {
+            options.lanes.requeue_ready(now);
+        }
     }
 
-    /// Activates the senders that are deferred until `now` or earlier.
+    /// Activates the connections that are deferred until `now` or earlier.
     #[inline]
     fn requeue_ready(&mut self, now: Instant) {
         if self.in_use & DEFERRED != 0 {
@@ -365,11 +379,11 @@ impl NicPort {
 
     #[inline]
     fn requeue_some_ready(&mut self, now: Instant) {
-        while let Some(&Reverse((at, sender))) = self.deferred.peek()
+        while let Some(&Reverse((at, connection))) = self.deferred.peek()
             && at <= now
         {
             self.deferred.pop();
-            self.active.push_back(sender);
+            self.active.push_back(connection);
         }
         if self.deferred.is_empty() {
             self.in_use &= !DEFERRED;
@@ -382,9 +396,9 @@ impl NicPort {
         self.in_use & OPTIONS != 0
     }
 
-    /// The next sender to serve at `now`, if nothing else needs a check.
+    /// The next connection to serve at `now`, if nothing else needs a check.
     #[inline]
-    pub(crate) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_active_if_plain(&mut self, now: Instant) -> Option<ConnectionId> {
         if self.in_use & (OPTIONS | PAUSE) != 0 || !self.control.is_empty() {
             return None;
         }
@@ -419,15 +433,19 @@ impl NicPort {
         control
     }
 
-    /// The next sender to serve, if it may send.
+    /// The next connection to serve, if it may send.
     #[inline]
-    pub(crate) fn next_sender(&self) -> Option<u32> {
+    pub(crate) fn next_active(&self) -> Option<ConnectionId> {
         if self.may_send_data() { self.active.front().copied() } else { None }
     }
 
-    /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
+    /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a connection's next frame.
     #[cold]
-    pub(crate) fn pop_with_options(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
+    pub(crate) fn pop_with_options(
+        &mut self,
+        now: Instant,
+        next_frame_bytes: impl Fn(ConnectionId) -> u32,
+    ) -> Next {
         let options = self.options_mut();
         if let Some(pause) = options.urgent.pop_front() {
             options.pause_frames_sent += 1;
@@ -455,25 +473,20 @@ impl NicPort {
                 return Next::Nothing;
             }
         }
-        match self.pop_tcp(has_payload) {
-            Some(tcp) => Next::Tcp(tcp),
-            None => self.next_sender().map_or(Next::Nothing, Next::Sender),
+        let paused = self.pause.mask();
+        match self.options_mut().lanes.pop(has_payload, paused) {
+            Some(NextOfLane::Reply(reply)) => Next::Control(reply),
+            Some(NextOfLane::Connection(connection)) => Next::Removed(connection),
+            None => self.next_active().map_or(Next::Nothing, Next::Active),
         }
-    }
-
-    /// Removes the next TCP packet, if TCP is to be served or `has_payload` is false. The priority of TCP is
-    /// never paused: PFC is for lossless priorities.
-    fn pop_tcp(&mut self, has_payload: bool) -> Option<NextTcp> {
-        let lane = &mut self.options_mut().tcp;
-        if has_payload && !lane.is_next {
-            lane.is_next = true;
-            return None;
-        }
-        lane.pop()
     }
 
     /// Returns the flow control packet that is due; otherwise blocks the next packet if it has no credit.
-    fn flow_control_update(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Option<Packet> {
+    fn flow_control_update(
+        &mut self,
+        now: Instant,
+        next_frame_bytes: impl Fn(ConnectionId) -> u32,
+    ) -> Option<Packet> {
         if let Some(update) = self.credits_mut().and_then(|credits| credits.next_update(now)) {
             return Some(update);
         }
@@ -482,8 +495,12 @@ impl NicPort {
         }
         // A control packet that waits for credit is not overtaken in its lane.
         if !self.may_send_control() && self.may_send_data() && self.options_mut().data_at <= now {
-            let frame_bytes = self.active.front().map(|&sender| next_frame_bytes(sender));
+            let frame_bytes = self.active.front().map(|&connection| next_frame_bytes(connection));
             frame_bytes.into_iter().for_each(|bytes| self.block_priority(self.data, bytes, now));
+        }
+        let in_lanes: Vec<_> = self.options_mut().lanes.first_of_each().collect();
+        for (connection, priority) in in_lanes {
+            self.block_priority(priority, next_frame_bytes(connection), now);
         }
         None
     }
@@ -525,7 +542,7 @@ impl NicPort {
     fn schedule_with_options(&mut self, now: Instant) {
         let mut next = if self.may_send_control() { now } else { self.next_data(now) };
         if let Some(options) = &self.options {
-            next = options.next_send(next, now, self.may_send_control());
+            next = options.next_send(next, now, self.may_send_control(), self.pause.mask());
         }
         if self.pause.mask() != 0 {
             next = next.min(self.next_pause_end(now));
@@ -533,7 +550,7 @@ impl NicPort {
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
 
-    /// The earliest time from `now` on at which a sender may send.
+    /// The earliest time from `now` on at which an active connection may send.
     #[inline]
     fn next_data(&self, now: Instant) -> Instant {
         if !self.may_send_data() {
@@ -542,7 +559,7 @@ impl NicPort {
         if self.active.is_empty() { self.next_deferred(now) } else { now }
     }
 
-    /// The earliest time from `now` on at which a deferred sender may send.
+    /// The earliest time from `now` on at which a deferred connection may send.
     #[inline]
     fn next_deferred(&self, now: Instant) -> Instant {
         if self.in_use & DEFERRED == 0 {
@@ -556,7 +573,8 @@ impl NicPort {
     fn next_pause_end(&self, now: Instant) -> Instant {
         let data = if self.active.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
         let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
-        let expiry = self.pause.next_expiry(data | control);
+        let in_lanes = self.options.as_ref().map_or(0, |options| options.lanes.waiting());
+        let expiry = self.pause.next_expiry(data | control | in_lanes);
         if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
     }
 

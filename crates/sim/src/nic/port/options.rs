@@ -1,10 +1,10 @@
 //! State of the features that most ports of NICs do not use: pause frames to send, credits of InfiniBand,
-//! TCP, an impaired rate, and scheduling that sends several packets of a queue pair in a row, spaces
+//! lanes of other connections, an impaired rate, and scheduling that sends several packets of a queue pair in a row, spaces
 //! messages, or delays frames at random.
 
+use super::lane::Lanes;
 use crate::link::credits::Credits;
-use crate::nic::tcp::TcpLane;
-use crate::packet::Packet;
+use crate::packet::{Packet, Priority};
 use engine::Ring;
 use units::{ByteTime, Carry, Instant, Rate, Span, State, Stream};
 
@@ -15,31 +15,34 @@ pub(super) struct PortOptions {
     pub(super) urgent: Ring<Packet>,
     /// On InfiniBand.
     pub(super) credits: Option<Credits>,
-    /// Queued TCP segments and acknowledgements.
-    #[state(only_if = TcpLane::is_empty)]
-    pub(super) tcp: TcpLane,
+    /// Connections of other kinds and priorities.
+    #[state(only_if = Lanes::are_empty)]
+    pub(super) lanes: Lanes,
     /// Maximum rate of payload of an impaired NIC.
     pub(super) pace: Option<Rate>,
     /// Time from which payload may be sent again.
     pub(super) data_at: Instant,
     pub(super) scheduling: Option<Box<Scheduling>>,
+    /// Pause frames requested with quanta other than zero, and with zero quanta, by priority.
     #[state(count)]
-    pub(super) pauses_sent: u64,
+    pub(super) pauses_sent: [u64; Priority::COUNT],
     #[state(count)]
-    pub(super) resumes_sent: u64,
+    pub(super) resumes_sent: [u64; Priority::COUNT],
     #[state(count)]
     pub(super) pause_frames_sent: u64,
 }
 
 impl PortOptions {
-    /// Time of the next transmission of a port that would send a control packet or payload at `next`.
+    /// Time of the next transmission of a port that would send a control packet or payload at `next`, with the
+    /// priorities in `paused` paused.
     #[cold]
-    pub(super) fn next_send(&self, next: Instant, now: Instant, is_control: bool) -> Instant {
+    pub(super) fn next_send(&self, next: Instant, now: Instant, is_control: bool, paused: u8) -> Instant {
         let next = if is_control || next == Instant::NEVER { next } else { next.max(self.data_at) };
         let urgent = if self.urgent.is_empty() { Instant::NEVER } else { now };
-        let tcp = if self.tcp.is_empty() { Instant::NEVER } else { now.max(self.data_at) };
+        let ready = if self.lanes.are_ready(paused) { now } else { self.lanes.next_deferred().max(now) };
+        let in_lanes = if ready == Instant::NEVER { ready } else { ready.max(self.data_at) };
         let update = self.credits.as_ref().map_or(Instant::NEVER, Credits::update_due).max(now);
-        next.min(urgent).min(tcp).min(update)
+        next.min(urgent).min(in_lanes).min(update)
     }
 }
 

@@ -12,8 +12,6 @@ use wire::{Framing, Psn};
 pub(crate) struct QueuePairSettings {
     pub(crate) config: Arc<Config>,
     pub(crate) framing: Framing,
-    /// Priority of payload.
-    pub(crate) data: Priority,
     pub(crate) replies: ReplyPriorities,
     /// Minimum interval between congestion notifications; `None` if none are sent.
     pub(crate) cnp_interval: Option<Span>,
@@ -38,6 +36,8 @@ pub(crate) struct QueuePairEnd {
     /// To the other end.
     pub(crate) path: Path,
     pub(crate) port: u16,
+    /// Priority of payload.
+    pub(crate) priority: Priority,
     pub(crate) is_captured: bool,
     /// The other end is on the same host: its messages bypass the NIC.
     pub(crate) is_local: bool,

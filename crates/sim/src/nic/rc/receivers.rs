@@ -12,7 +12,7 @@ use super::unrecovered_chunks::Vouched;
 use crate::nic::Context;
 use crate::nic::ledger::{Receives, Work};
 use crate::nic::port::Control;
-use crate::packet::{Kind, Packet};
+use crate::packet::{ConnectionId, Kind, Packet};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use engine::Message;
 use engine::prefetch::{prefetch, prefetch_first};
@@ -142,7 +142,10 @@ impl Receivers {
     fn reply_vouching(&self, receiver: u32, reply: Reply, vouched: Option<u32>) -> (usize, Control) {
         let state = self.of(receiver);
         let packet = state.reply_packet(&self.settings, reply, vouched);
-        (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
+        (
+            state.port.into(),
+            Control { packet, connection: ConnectionId::rc(receiver), is_captured: state.is_captured },
+        )
     }
 
     /// Without recovery: the acknowledgement of a chunk whose last frame to arrive was overtaken by others,
@@ -175,7 +178,10 @@ impl Receivers {
     pub(crate) fn notification(&self, receiver: u32) -> (usize, Control) {
         let state = self.of(receiver);
         let packet = state.notification(&self.settings);
-        (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
+        (
+            state.port.into(),
+            Control { packet, connection: ConnectionId::rc(receiver), is_captured: state.is_captured },
+        )
     }
 
     /// Records a departing reply, if the queue pair is captured.
@@ -197,7 +203,7 @@ impl Receivers {
     /// packets near the end.
     #[inline]
     pub(crate) fn prefetch(&self, packet: &Packet) {
-        let receiver = packet.queue_pair as usize;
+        let receiver = packet.connection() as usize;
         self.prefetch_receiver(receiver);
         if packet.requests_ack() {
             self.receives.prefetch(receiver);
@@ -237,7 +243,7 @@ impl Receivers {
         now: Instant,
         latency: Span,
     ) -> DataOutcome {
-        let number = packet.queue_pair;
+        let number = packet.connection();
         if let Some(reordering) = self.reordering.get_mut(number as usize) {
             reordering.arrive(packet.psn());
         }
@@ -260,9 +266,9 @@ impl Receivers {
     #[cold]
     fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
         let Self { receivers, receives, lazy, .. } = self;
-        let chunk = |before| receives.after(packet.queue_pair, before);
+        let chunk = |before| receives.after(packet.connection(), before);
         let packets_of = |before| chunk(before).map_or(0, |chunk| config.packets(receives.bytes(&chunk)));
-        let state = receiver_mut(receivers, lazy.as_deref_mut(), packet.queue_pair);
+        let state = receiver_mut(receivers, lazy.as_deref_mut(), packet.connection());
         state.count_dropped(dropped(packet, outcome), packets_of);
     }
 
@@ -276,9 +282,9 @@ impl Receivers {
         now: Instant,
         latency: Span,
     ) -> DataOutcome {
-        let index = packet.queue_pair as usize;
+        let index = packet.connection() as usize;
         let Self { receivers, settings, receives, open_chunks, placements, .. } = self;
-        let receiver = &mut receivers[packet.queue_pair];
+        let receiver = &mut receivers[packet.connection()];
         let arrival = match placements.get_mut(index) {
             Some(placement) => placement.on_packet(config, packet.psn(), packet.requests_ack()),
             None => receiver.responder.on_packet(config, packet.psn(), position, packet.requests_ack()),

@@ -10,7 +10,6 @@ use crate::nic::Context;
 use crate::nic::host_jobs::Background;
 use crate::nic::intake::Drained;
 use crate::nic::ledger::{Sends, WorkIds};
-use crate::nic::storage::is_storage;
 use crate::nic::{Host, Timer};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
@@ -28,9 +27,9 @@ impl Host {
         let next = inbox.next_arrival();
         self.received_frames += 1;
         let is_usual = !self.ports[port].has_options() && self.intake.is_none();
-        let position = match packet.position() {
+        let position = match packet.rc_position() {
             Some(position) if is_usual => Some(position),
-            None if is_usual && packet.is_ack() => {
+            None if is_usual && packet.is_rc_ack() => {
                 self.receive_ack(packet, context);
                 None
             }
@@ -50,27 +49,23 @@ impl Host {
             self.receive_link_control(port, packet);
             return None;
         }
+        let is_buffered = self.intake.is_some() && packet.position().is_some();
         let state = &mut self.ports[port];
         if state.has_options() {
             state.fill_lane(&packet);
-            if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
+            if !is_buffered {
                 state.free_lane(&packet, packet.at());
             }
         }
-        match packet.kind() {
-            Kind::Data(position) if self.intake.as_ref().is_none_or(|intake| intake.is_open()) => {
-                return Some(position);
-            }
-            Kind::Data(_) => self.take_in(packet),
-            Kind::Ack => self.receive_ack(packet, context),
-            Kind::Nak => self.receive_nak(&packet, context),
-            Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
-            Kind::Cnp => self.receive_cnp(&packet),
-            Kind::LinkControl => {}
-            Kind::TcpData => self.receive_tcp_data(&packet),
-            Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
+        if is_buffered && !self.intake.as_ref().is_some_and(|intake| intake.is_open()) {
+            self.take_in(packet);
+            return None;
         }
-        None
+        let position = packet.rc_position();
+        if position.is_none() {
+            self.receive_packet(&packet, context);
+        }
+        position
     }
 
     /// Adds payload to the receive buffer.
@@ -87,26 +82,29 @@ impl Host {
         let Drained { packet, pause, notifies } = drained;
         self.answer_pressure(pause, now);
         if self.ports[0].credits().is_some() {
-            let port = self.receivers.port(&self.config, packet.queue_pair, now);
+            let port = self.receivers.port(&self.config, packet.connection(), now);
             self.ports[port].free_lane(&packet, now);
         }
-        if let Kind::Data(position) = packet.kind() {
-            self.receive_drained(&packet, position, now, context);
+        match packet.kind() {
+            Kind::Data(position) => self.receive_drained(&packet, position, now, context),
+            Kind::Storage(message, position) => {
+                self.receive_storage(&packet, (message, position), now, context);
+            }
+            _ => unreachable!("only parts of messages are buffered"),
         }
-        if notifies && self.receivers.notice_pressure(packet.queue_pair, now) {
-            let (port, control) = self.receivers.notification(packet.queue_pair);
+        if notifies && self.receivers.notice_pressure(packet.connection(), now) {
+            let (port, control) = self.receivers.notification(packet.connection());
             self.ports[port].enqueue_control(control, now);
         }
     }
 
-    /// Sends a pause frame of the receive buffer by every port, and schedules its renewal.
-    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
-        let Some(pause) = pause else { return };
-        self.respond(pause, now);
-        if let Some(intake) = &self.intake
-            && intake.next_renewal() != Instant::NEVER
-        {
-            self.timers.push(intake.next_renewal(), Timer::RenewPause);
+    /// Sends the pause frames of the receive buffer by every port, and schedules their renewal.
+    fn answer_pressure(&mut self, quanta: Option<u16>, now: Instant) {
+        let (Some(quanta), Some(intake)) = (quanta, &self.intake) else { return };
+        let (frames, renewal) = (intake.pause_frames(quanta).collect::<Vec<_>>(), intake.next_renewal());
+        frames.into_iter().for_each(|pause| self.respond(pause, now));
+        if renewal != Instant::NEVER {
+            self.timers.push(renewal, Timer::RenewPause);
         }
     }
 
@@ -168,11 +166,6 @@ impl Host {
     /// Payload reaches its responder at `now`.
     #[inline(always)]
     fn receive_data(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
-        if is_storage(packet.queue_pair) {
-            // Passes a copy: the packet itself need not be in memory.
-            let packet = *packet;
-            return self.receive_storage(&packet, position, now, context);
-        }
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
         self.delivered_bytes += u64::from(outcome.payload_bytes);
@@ -180,7 +173,7 @@ impl Host {
         let is_progress = match self.background {
             Background::None => true,
             Background::All => false,
-            Background::Some => self.jobs.is_foreground(packet.queue_pair),
+            Background::Some => self.jobs.is_foreground(packet.connection()),
         };
         if is_progress {
             // A message without payload is progress, too.
@@ -188,18 +181,18 @@ impl Host {
             context.totals.add_progress(progress.into(), now);
         }
         if let Some(reply) = outcome.reply {
-            let (port, control) = self.receivers.reply(packet.queue_pair, reply);
+            let (port, control) = self.receivers.reply(packet.connection(), reply);
             self.ports[port].enqueue_control(control, now);
         }
         if outcome.notifies {
-            let (port, control) = self.receivers.notification(packet.queue_pair);
+            let (port, control) = self.receivers.notification(packet.connection());
             self.ports[port].enqueue_control(control, now);
         }
         if outcome.chunk_delivered {
-            if let Some((port, control)) = self.receivers.confirmation(packet.queue_pair, &outcome) {
+            if let Some((port, control)) = self.receivers.confirmation(packet.connection(), &outcome) {
                 self.ports[port].enqueue_control(control, now);
             }
-            self.deliver_chunks(packet.queue_pair, now, context);
+            self.deliver_chunks(packet.connection(), now, context);
         }
     }
 
@@ -224,31 +217,25 @@ impl Host {
     }
 
     #[inline(never)]
-    fn receive_ack(&mut self, packet: Packet, context: &mut Context) {
-        if is_storage(packet.queue_pair) {
-            return self.acknowledge_storage(&packet, false, context);
-        }
+    pub(crate) fn receive_ack(&mut self, packet: Packet, context: &mut Context) {
         self.follow_up(&packet, context, Sender::on_ack);
     }
 
     #[cold]
-    fn receive_nak(&mut self, packet: &Packet, context: &mut Context) {
-        if is_storage(packet.queue_pair) {
-            return self.acknowledge_storage(packet, true, context);
-        }
-        let Some(state) = self.senders.get_mut(packet.queue_pair) else { return };
+    pub(crate) fn receive_nak(&mut self, packet: &Packet, context: &mut Context) {
+        let Some(state) = self.senders.get_mut(packet.connection()) else { return };
         state.count(&mut self.sends, Sends::count_nak);
         self.follow_up(packet, context, Sender::on_nak);
-        self.notify_loss(packet.queue_pair, Loss::Nak, packet.at());
+        self.notify_loss(packet.connection(), Loss::Nak, packet.at());
     }
 
     /// A congestion notification arrived.
     #[cold]
-    fn receive_cnp(&mut self, packet: &Packet) {
-        if let Some(pacer) = self.pacers.get_mut(packet.queue_pair) {
+    pub(crate) fn receive_cnp(&mut self, packet: &Packet) {
+        if let Some(pacer) = self.pacers.get_mut(packet.connection()) {
             pacer.on_cnp(packet.at());
         }
-        if let Some(state) = self.senders.get_mut(packet.queue_pair) {
+        if let Some(state) = self.senders.get_mut(packet.connection()) {
             state.count(&mut self.sends, Sends::count_notification);
         }
     }
@@ -262,7 +249,7 @@ impl Host {
         acknowledge: impl FnOnce(&mut Sender, &Config, &Sends, &Packet) -> AckOutcome,
     ) {
         let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
-        let (sender, now) = (packet.queue_pair, packet.at());
+        let (sender, now) = (packet.connection(), packet.at());
         // A dropped sender that is done has nothing left to acknowledge.
         let Some(state) = senders.get_mut(sender) else { return };
         let outcome = acknowledge(state, config, sends, packet);
@@ -293,7 +280,7 @@ impl Host {
     /// proceeds once they are known to be complete.
     #[inline(never)]
     fn follow_up_unrecovered(&mut self, packet: &Packet, acknowledged: &WorkIds, context: &mut Context) {
-        let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
+        let (sender, now, vouched) = (packet.connection(), packet.at(), Vouched::of(packet));
         for (send, report) in self.unrecovered.confirm(sender, vouched) {
             let report = report.ended(ChunkStatus::Complete, Some(now));
             context.records.push(Record::sent(&report));

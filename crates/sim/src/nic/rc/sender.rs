@@ -23,7 +23,6 @@ use wire::{Framing, Opcode, Psn};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DataFrames {
     pub(crate) framing: Framing,
-    pub(crate) priority: Priority,
     /// A rate controller paces the payload.
     pub(crate) is_paced: bool,
     /// The rate controller reacts to acknowledgements and losses.
@@ -52,7 +51,6 @@ impl DataFrames {
         let message_bytes = bytes.min(settings.config.message_bytes);
         Self {
             framing: settings.framing,
-            priority: settings.data,
             is_paced: settings.controllers.iter().any(Controller::is_paced),
             uses_acks: settings.controllers.iter().any(Controller::uses_acks),
             ends_often: settings.config.packets(message_bytes) <= SHORT_MESSAGE_PACKETS,
@@ -89,7 +87,7 @@ pub(crate) struct Sender {
     // Changes when messages are watched.
     #[state(skip)]
     course: Course,
-    /// [`Self::ACTIVE`], [`Self::TIMED`] and [`Self::COUNTED`].
+    /// [`Self::ACTIVE`], [`Self::TIMED`] and [`Self::COUNTED`]; then the priority of payload.
     flags: u8,
 }
 
@@ -104,6 +102,7 @@ impl Sender {
     const TIMED: u8 = 2;
     /// NAKs, timeouts, retransmissions or CNPs were counted since no chunk was open: see [`Sends::report`].
     const COUNTED: u8 = 4;
+    const PRIORITY_SHIFT: u32 = 3;
 
     /// Creates all senders of a host in their final location.
     pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> ResidentQueuePairs<Self> {
@@ -123,8 +122,14 @@ impl Sender {
                 (false, true) => Course::Captured,
                 (false, false) => Course::Sent,
             },
-            flags: 0,
+            flags: plan.priority.0 << Self::PRIORITY_SHIFT,
         }
+    }
+
+    /// Priority of its payload.
+    #[inline]
+    pub(crate) const fn priority(&self) -> Priority {
+        Priority(self.flags >> Self::PRIORITY_SHIFT)
     }
 
     /// Expiry of its retransmission timer; see [`Requester::deadline`].
@@ -242,7 +247,7 @@ impl Sender {
 
     /// The receiver at its destination.
     pub(crate) const fn receiver(&self) -> u32 {
-        self.path.queue_pair
+        self.path.connection.index()
     }
 
     /// Restarts the chunks of sender `number`, after all were acknowledged.
@@ -294,7 +299,7 @@ impl Sender {
         let bytes_of = self.queue.sizes(sends);
         let Service { now, sent, window_packets } = service;
         let next = self.requester.poll_transmit(config, now, window_packets, bytes_of)?;
-        let DataFrames { framing, priority, .. } = *frames;
+        let framing = frames.framing;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
             // Packets sent once follow from the progress of the requester.
@@ -304,7 +309,8 @@ impl Sender {
         if self.course != Course::Sent {
             self.report(number, config, next, sent, sends, context);
         }
-        let packet = Packet::new(Kind::Data(next.position), priority, next.psn, frame_bytes, self.path);
+        let packet =
+            Packet::new(Kind::Data(next.position), self.priority(), next.psn, frame_bytes, self.path);
         Some(packet.with_ack_request(next.ack_request).padded(next.payload_bytes))
     }
 

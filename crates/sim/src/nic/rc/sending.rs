@@ -1,4 +1,4 @@
-//! Transmission at a host: serves ports with control packets, TCP, storage and data of queue pairs; checks
+//! Transmission at a host: serves ports with control packets and data of queue pairs; checks
 //! retransmission timers; reports chunks (parts of transfers) that were acknowledged or have failed.
 
 use super::chunk_frames::Frames;
@@ -7,22 +7,32 @@ use super::sender::{DataFrames, Sender, Service};
 use crate::nic::ledger::{Sends, WorkId};
 use crate::nic::port::{Control, Next, NicPort};
 use crate::nic::prefetch_sender;
-use crate::nic::storage::is_storage;
-use crate::nic::tcp::NextTcp;
 use crate::nic::timers::Timers;
 use crate::nic::{Context, Host};
+use crate::packet::ConnectionId;
 use crate::record::{Record, SendReport};
 use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;
 
+/// State of a queue pair that was just served.
+enum Served {
+    /// It has nothing to send now.
+    Idle,
+    /// It has more to send.
+    Active,
+    /// It has more to send, from this time on.
+    Paced(Instant),
+}
+
 impl Host {
     /// Sends the next packet by a port.
     #[inline(always)]
     pub(crate) fn send(&mut self, port: usize, now: Instant, context: &mut Context) {
-        let sender = match self.ports[port].next_sender_if_plain(now) {
-            Some(sender) if !is_storage(sender) => sender,
-            _ => match self.send_first(port, now, context) {
+        let next = self.ports[port].next_active_if_plain(now).and_then(ConnectionId::as_rc);
+        let sender = match next {
+            Some(sender) => sender,
+            None => match self.send_first(port, now, context) {
                 Some(sender) => sender,
                 None => return self.ports[port].schedule(now),
             },
@@ -30,13 +40,13 @@ impl Host {
         self.serve(port, sender, now, context);
     }
 
-    /// Sends packets that precede payload of queue pairs, or belong to none; otherwise returns the next
-    /// sender.
+    /// Sends packets that precede payload of queue pairs, or belong to other connections; otherwise returns
+    /// the next sender.
     #[inline(never)]
     fn send_first(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
         let state = &mut self.ports[port];
         state.advance(now);
-        let sender = if state.has_options() {
+        let connection = if state.has_options() {
             self.send_with_options(port, now, context)?
         } else if let Some(control) = state.first_control() {
             if control.is_captured {
@@ -46,27 +56,33 @@ impl Host {
             self.ports[port].transmit_first_control(now, context);
             return None;
         } else {
-            state.next_sender()?
+            state.next_active()?
         };
-        if !is_storage(sender) {
-            return Some(sender);
+        if connection.as_rc().is_none() {
+            self.ports[port].drop_first();
+            self.serve_removed(port, connection, now, context);
         }
-        self.ports[port].drop_sender();
-        self.send_storage(port, sender, now, context);
-        None
+        connection.as_rc()
     }
 
     /// Same, by a port with options.
     #[cold]
-    fn send_with_options(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
+    fn send_with_options(
+        &mut self,
+        port: usize,
+        now: Instant,
+        context: &mut Context,
+    ) -> Option<ConnectionId> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
-        match ports[port].pop_with_options(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
+        let next_frame_bytes = |connection: ConnectionId| {
+            connection.as_rc().map_or(0, |sender| senders[sender].next_frame_bytes(config, framing))
+        };
+        match ports[port].pop_with_options(now, next_frame_bytes) {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
-            Next::Sender(sender) => return Some(sender),
-            Next::Tcp(NextTcp::Ack(waiting)) => self.send_tcp_ack(port, waiting, now, context),
-            Next::Tcp(NextTcp::Source(source)) => self.send_tcp_data(port, source, now, context),
+            Next::Active(connection) => return Some(connection),
+            Next::Removed(connection) => self.serve_removed(port, connection, now, context),
             Next::Nothing => {}
         }
         None
@@ -80,27 +96,43 @@ impl Host {
         self.ports[port].transmit(&control.packet, now, context);
     }
 
-    /// Records a reply that leaves at `sent`.
-    #[cold]
-    fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
-        if is_storage(control.receiver) {
-            self.note_storage_reply(control, sent, context);
-        } else {
-            self.receivers.note_reply(control.receiver, &control.packet, sent, context);
+    /// Serves the next queue pair, the first active one of a port.
+    #[inline]
+    fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
+        if context.is_large()
+            && let Some(ahead) = self.ports[port].connection_ahead()
+        {
+            prefetch_sender(&self.senders, &self.pacers, ahead);
+        }
+        let served = self.serve_once(port, sender, now, context);
+        let port = &mut self.ports[port];
+        match served {
+            Served::Idle => port.drop_first(),
+            Served::Paced(ready_at) => port.rotate_or_defer(ConnectionId::rc(sender), ready_at, now),
+            Served::Active => port.rotate(ConnectionId::rc(sender)),
+        }
+        port.schedule(now);
+    }
+
+    /// Serves a queue pair that was removed from its lane.
+    pub(crate) fn serve_in_lane(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
+        let served = self.serve_once(port, sender, now, context);
+        let (priority, port) = (self.senders[sender].priority(), &mut self.ports[port]);
+        match served {
+            Served::Idle => {}
+            Served::Paced(ready_at) => {
+                port.enqueue_or_defer(ConnectionId::rc(sender), priority, ready_at, now);
+            }
+            Served::Active => port.enqueue_or_defer(ConnectionId::rc(sender), priority, now, now),
         }
     }
 
-    /// Serves the next queue pair.
-    #[inline]
-    fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
+    /// Sends the next packet of a queue pair, if its rate controller lets it.
+    #[inline(always)]
+    fn serve_once(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) -> Served {
         let sent = now + self.latency;
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
-        if context.is_large()
-            && let Some(ahead) = port.sender_ahead()
-        {
-            prefetch_sender(senders, pacers, ahead);
-        }
         let state = &mut senders[sender];
         let window_packets = window_packets(pacers, data_frames, sender);
         let service = Service { now, sent, window_packets };
@@ -117,21 +149,16 @@ impl Host {
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        if !state.stays_active(config, window_packets) {
-            port.drop_sender();
-        } else if let Some(pacer) = pacer {
-            port.rotate_or_defer(sender, pacer.ready_at(), now);
+        let served = if !state.stays_active(config, window_packets) {
+            Served::Idle
         } else {
-            port.rotate(sender);
-        }
+            pacer.map_or(Served::Active, |pacer| Served::Paced(pacer.ready_at()))
+        };
         arm_timer(timers, sender, state, config, context);
-        port.schedule(now);
+        served
     }
 
     pub(crate) fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context) {
-        if is_storage(sender) {
-            return self.check_storage_deadline(sender, now, context);
-        }
         let Some(state) = self.senders.get_mut(sender) else { return };
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
@@ -237,7 +264,7 @@ pub(crate) fn make_ready(
     now: Instant,
 ) {
     if state.becomes_active(config, window_packets) {
-        ports[usize::from(state.port())].enqueue_sender(sender, now);
+        ports[usize::from(state.port())].enqueue(ConnectionId::rc(sender), state.priority(), now);
     }
 }
 

@@ -4,9 +4,9 @@
 //! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs.
 //! The queue pair has one rate controller; requests and responses are subject to it together, and alternate.
 
-use super::tag::{PacketKind, Tag};
+use super::tag::Tag;
 use crate::nic::ReplyPriorities;
-use crate::packet::{Kind, Packet, Path, Priority};
+use crate::packet::{Kind, Packet, Path, Priority, StorageVerb};
 use crate::record::{Frame, FrameKind, Record};
 use engine::Message;
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ pub(super) struct Posted {
 pub(super) struct Leaving {
     pub(super) packet: Packet,
     pub(super) tag: Tag,
-    pub(super) kind: PacketKind,
+    pub(super) verb: StorageVerb,
     pub(super) is_retransmission: bool,
     /// It ends its message.
     pub(super) is_last: bool,
@@ -174,7 +174,7 @@ impl Connection {
         if !is_retransmission {
             self.responded = Some(response.psn.add(1));
         }
-        let (tag, kind) = Tag::of(response.tag);
+        let tag = Tag::of_number(response.tag);
         let frame_bytes = data_frame_bytes(opcode, response.payload_bytes);
         let frame = FrameKind::Verb {
             opcode,
@@ -184,10 +184,11 @@ impl Connection {
             offset_bytes: 0,
             message_sequence: self.responder.message_sequence(),
         };
-        let packet = self.packet(response.position, response.psn, frame_bytes, tag, kind);
+        let verb = StorageVerb::ReadResponse;
+        let packet = self.packet(response.position, response.psn, frame_bytes, tag, verb);
         let packet = packet.padded(response.payload_bytes);
         let is_last = response.position.ends_message();
-        Some((Leaving { packet, tag, kind, is_retransmission, is_last }, frame))
+        Some((Leaving { packet, tag, verb, is_retransmission, is_last }, frame))
     }
 
     fn next_request(&mut self, config: &Config, now: Instant) -> Option<(Leaving, FrameKind)> {
@@ -204,26 +205,25 @@ impl Connection {
             offset_bytes: transmit.offset_bytes,
             message_sequence: 0,
         };
-        let kind = match verb {
-            Verb::Send => PacketKind::Send,
-            Verb::Write => PacketKind::Write,
-            Verb::Read => PacketKind::ReadRequest,
+        let verb = match verb {
+            Verb::Send => StorageVerb::Send,
+            Verb::Write => StorageVerb::Write,
+            Verb::Read => StorageVerb::ReadRequest,
         };
-        let packet = self.packet(request.position, request.psn, frame_bytes, tag, kind);
+        let packet = self.packet(request.position, request.psn, frame_bytes, tag, verb);
         let leaving = Leaving {
             packet: packet.with_ack_request(request.ack_request).padded(request.payload_bytes),
             tag,
-            kind,
+            verb,
             is_retransmission: request.is_retransmission,
             is_last: request.position.ends_message(),
         };
         Some((leaving, frame))
     }
 
-    fn packet(&self, position: Position, psn: Psn, frame_bytes: u32, tag: Tag, kind: PacketKind) -> Packet {
-        let queue_pair = tag.number(self.plan.path.queue_pair, kind);
-        let path = Path { queue_pair, ..self.plan.path };
-        Packet::new(Kind::Data(position), self.plan.priority, psn, frame_bytes, path)
+    fn packet(&self, position: Position, psn: Psn, frame_bytes: u32, tag: Tag, verb: StorageVerb) -> Packet {
+        let path = tag.path(self.plan.path);
+        Packet::new(tag.kind(verb, position), self.plan.priority, psn, frame_bytes, path)
     }
 
     /// The packet that answers a request.
@@ -268,13 +268,13 @@ impl Connection {
 }
 
 /// Payload of a packet [bytes].
-pub(super) const fn payload_bytes(packet: &Packet, kind: PacketKind, position: Position) -> u32 {
+pub(super) const fn payload_bytes(packet: &Packet, verb: StorageVerb, position: Position) -> u32 {
     let (first, last) = (position.starts_message(), position.ends_message());
-    let opcode = match kind {
-        PacketKind::Send => Opcode::send(first, last),
-        PacketKind::Write => Opcode::write(first, last),
-        PacketKind::ReadRequest => Opcode::ReadRequest,
-        PacketKind::ReadResponse => Opcode::read_response(first, last),
+    let opcode = match verb {
+        StorageVerb::Send => Opcode::send(first, last),
+        StorageVerb::Write => Opcode::write(first, last),
+        StorageVerb::ReadRequest => Opcode::ReadRequest,
+        StorageVerb::ReadResponse => Opcode::read_response(first, last),
     };
     Framing::Ethernet.payload_bytes(opcode, packet.frame_bytes()) - packet.pad_bytes()
 }

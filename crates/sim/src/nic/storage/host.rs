@@ -2,15 +2,20 @@
 //! send packets of its connections when a port serves them.
 
 use super::connection::Connection;
-use super::tag::{Tag, connection_number, connection_of};
+use super::tag::{Tag, connection_of};
 use super::{Inbound, Storage};
 use crate::nic::Context;
 use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
-use crate::packet::Packet;
+use crate::packet::{ConnectionId, ConnectionKind, Packet, StorageMessage};
 use engine::Message;
 use transport::Position;
 use units::{Instant, Span};
+
+/// Number of a storage connection.
+const fn id_of(index: usize) -> ConnectionId {
+    ConnectionId::new(ConnectionKind::Storage, index as u32)
+}
 
 impl Host {
     /// A packet of a storage connection with a position in a message reaches its end at `now`.
@@ -18,25 +23,25 @@ impl Host {
     pub(crate) fn receive_storage(
         &mut self,
         packet: &Packet,
-        position: Position,
+        (message, position): (StorageMessage, Position),
         now: Instant,
         context: &mut Context,
     ) {
         let Some(storage) = &mut self.storage else { return };
-        let (tag, kind) = Tag::of(packet.queue_pair);
+        let tag = Tag::of(packet, message);
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
-        let inbound = Inbound { packet, position, tag, kind, now, latency, is_notified: false };
+        let inbound = Inbound { packet, position, tag, verb: message.verb, now, latency, is_notified: false };
         let taken = storage.take(&self.config, inbound, &mut context.records);
         self.delivered_bytes += u64::from(taken.payload_bytes);
         context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {
             context.totals.add_progress(taken.payload_bytes.into(), now);
         }
-        let index = connection_of(packet.queue_pair);
+        let index = connection_of(packet);
         let plan = storage.connections[index].plan();
         let (port, is_captured) = (usize::from(plan.port), plan.is_captured);
         for reply in taken.replies.into_iter().flatten() {
-            let control = Control { packet: reply, receiver: connection_number(index as u32), is_captured };
+            let control = Control { packet: reply, connection: id_of(index), is_captured };
             self.ports[port].enqueue_control(control, now);
         }
         self.wake_storage(now);
@@ -67,9 +72,9 @@ impl Host {
     }
 
     /// The retransmission deadline of a storage connection may be due.
-    pub(crate) fn check_storage_deadline(&mut self, connection: u32, now: Instant, context: &mut Context) {
+    pub(crate) fn check_storage_deadline(&mut self, index: u32, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
-        let index = connection_of(connection);
+        let index = index as usize;
         storage.check_deadline(&self.config, index, now, &mut context.records);
         self.arm_storage_timer(index);
         self.wake_storage(now);
@@ -84,7 +89,8 @@ impl Host {
             let connection: &mut Connection = &mut connections[index as usize];
             if connection.becomes_active(&self.config) {
                 let port = usize::from(connection.plan().port);
-                self.ports[port].enqueue_sender(connection_number(index), now);
+                let priority = connection.plan().priority;
+                self.ports[port].enqueue(id_of(index as usize), priority, now);
             }
         }
         if let Some(at) = storage.next_served()
@@ -94,11 +100,11 @@ impl Host {
         }
     }
 
-    /// Serves a storage connection active at `port`.
+    /// Serves a storage connection that is no longer active at `port`.
     #[cold]
-    pub(crate) fn send_storage(&mut self, port: usize, number: u32, now: Instant, context: &mut Context) {
+    pub(crate) fn send_storage(&mut self, port: usize, index: u32, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
-        let (index, sent) = (connection_of(number), now + self.latency);
+        let (index, sent) = (index as usize, now + self.latency);
         if storage.connections[index].ready_at() <= now
             && let Some(packet) = storage.next_packet(&self.config, index, now, sent, &mut context.records)
         {
@@ -106,7 +112,12 @@ impl Host {
         }
         let connection = &mut storage.connections[index];
         if connection.stays_active(&self.config) {
-            self.ports[port].enqueue_or_defer(number, connection.ready_at(), now);
+            self.ports[port].enqueue_or_defer(
+                id_of(index),
+                connection.plan().priority,
+                connection.ready_at(),
+                now,
+            );
         }
         self.arm_storage_timer(index);
     }
@@ -119,14 +130,14 @@ impl Host {
         let deadline = connection.requester.deadline();
         if !connection.is_timed && deadline != Instant::NEVER {
             connection.is_timed = true;
-            self.timers.push(deadline, Timer::Retransmit(connection_number(index as u32)));
+            self.timers.push(deadline, Timer::Sender(id_of(index)));
         }
     }
 
     /// Records a reply of a storage connection that leaves at `sent`.
     pub(crate) fn note_storage_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
         if let Some(storage) = &self.storage {
-            let connection = &storage.connections[connection_of(control.receiver)];
+            let connection = &storage.connections[control.connection.index() as usize];
             connection.note_reply(&control.packet, sent, &mut context.records);
         }
     }

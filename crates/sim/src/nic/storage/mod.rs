@@ -22,15 +22,14 @@ mod target;
 
 pub(crate) use client::{COMMAND_BYTES, ClientPlan, Stop};
 pub(crate) use connection::ConnectionPlan;
-pub(crate) use tag::{connection_number, is_storage};
 pub(crate) use target::{COMPLETION_BYTES, TargetPlan};
 
-use crate::packet::Packet;
+use crate::packet::{Packet, StorageVerb};
 use crate::record::{ReceiveReport, Record, SendReport};
 use client::Client;
 use connection::{Connection, Leaving, payload_bytes};
 use engine::Message;
-use tag::{PacketKind, Tag, connection_of};
+use tag::{Tag, connection_of};
 use target::{Target, is_worth_a_report};
 use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, read_range};
 use units::{Instant, Span};
@@ -73,7 +72,7 @@ struct Inbound<'a> {
     packet: &'a Packet,
     position: Position,
     tag: Tag,
-    kind: PacketKind,
+    verb: StorageVerb,
     now: Instant,
     latency: Span,
     /// A congestion notification answers it.
@@ -148,14 +147,14 @@ impl Storage {
 
     /// Processes a packet with a position in a message.
     fn take(&mut self, config: &Config, inbound: Inbound, records: &mut Vec<Record>) -> Taken {
-        let index = connection_of(inbound.packet.queue_pair);
+        let index = connection_of(inbound.packet);
         let notification =
             if inbound.packet.is_marked() { self.connections[index].notice_mark(inbound.now) } else { None };
         let inbound = Inbound { is_notified: notification.is_some(), ..inbound };
-        let mut taken = match inbound.kind {
-            PacketKind::ReadResponse => self.take_response(config, index, inbound, records),
-            PacketKind::ReadRequest => self.take_read_request(config, index, inbound),
-            PacketKind::Send | PacketKind::Write => self.take_request(config, index, inbound, records),
+        let mut taken = match inbound.verb {
+            StorageVerb::ReadResponse => self.take_response(config, index, inbound, records),
+            StorageVerb::ReadRequest => self.take_read_request(config, index, inbound),
+            StorageVerb::Send | StorageVerb::Write => self.take_request(config, index, inbound, records),
         };
         taken.replies[1] = notification;
         self.touched.push(index as u32);
@@ -169,13 +168,13 @@ impl Storage {
                 let operation = &mut client.operations[usize::from(inbound.tag.command)];
                 // A late packet for an earlier operation may arrive by another connection.
                 let is_open = operation.is_open && operation.connection == index as u32;
-                (inbound.kind == PacketKind::Write && is_open).then_some(&mut operation.received)
+                (inbound.verb == StorageVerb::Write && is_open).then_some(&mut operation.received)
             }
             Role::Target(target) => {
-                let is_data = match inbound.kind {
-                    PacketKind::ReadResponse => true,
-                    PacketKind::Send => target.is_in_capsule(inbound.tag),
-                    PacketKind::Write | PacketKind::ReadRequest => false,
+                let is_data = match inbound.verb {
+                    StorageVerb::ReadResponse => true,
+                    StorageVerb::Send => target.is_in_capsule(inbound.tag),
+                    StorageVerb::Write | StorageVerb::ReadRequest => false,
                 };
                 let command = target.command(index as u32, inbound.tag);
                 (is_data && !command.is_delivered).then_some(&mut command.received)
@@ -205,12 +204,12 @@ impl Storage {
         report.add_latency(inbound.latency);
         // Overwritten until the last packet arrives.
         *report = report.delivered_at(inbound.now);
-        let command_bytes = if inbound.kind == PacketKind::Send && inbound.position.ends_message() {
+        let command_bytes = if inbound.verb == StorageVerb::Send && inbound.position.ends_message() {
             COMMAND_BYTES as u32
         } else {
             0
         };
-        payload_bytes(inbound.packet, inbound.kind, inbound.position).saturating_sub(command_bytes)
+        payload_bytes(inbound.packet, inbound.verb, inbound.position).saturating_sub(command_bytes)
     }
 
     fn take_response(
@@ -247,7 +246,7 @@ impl Storage {
             operation.read_psn.get_or_insert(psn);
         }
         if arrival.disposition != Disposition::OutOfOrder && operation.read_psn.is_some() {
-            let tag = inbound.tag.number(0, PacketKind::ReadResponse);
+            let tag = inbound.tag.number();
             connection.responses.answer(psn, range.bytes, tag);
         }
         Taken { replies: [arrival.reply.map(|reply| connection.reply_packet(reply)), None], payload_bytes: 0 }
@@ -260,7 +259,7 @@ impl Storage {
         inbound: Inbound,
         records: &mut Vec<Record>,
     ) -> Taken {
-        let Inbound { packet, position, tag, kind, now, .. } = inbound;
+        let Inbound { packet, position, tag, verb, now, .. } = inbound;
         let connection = &mut self.connections[index];
         let arrival = connection.responder.on_packet(config, packet.psn(), position, packet.requests_ack());
         let reply = arrival.reply.map(|reply| connection.reply_packet(reply));
@@ -273,7 +272,7 @@ impl Storage {
         }
         let is_early = arrival.disposition == Disposition::OutOfOrder;
         let payload_bytes = self.count_data(index, inbound, is_accepted, is_early);
-        if is_accepted && kind == PacketKind::Send && position.ends_message() {
+        if is_accepted && verb == StorageVerb::Send && position.ends_message() {
             self.take_capsule(config, index, tag, now, records);
         }
         Taken { replies: [reply, None], payload_bytes }
@@ -326,7 +325,7 @@ impl Storage {
         is_nak: bool,
         records: &mut Vec<Record>,
     ) {
-        let (index, now, psn) = (connection_of(packet.queue_pair), packet.at(), packet.psn());
+        let (index, now, psn) = (connection_of(packet), packet.at(), packet.psn());
         let requester = &mut self.connections[index].requester;
         let outcome =
             if is_nak { requester.on_nak(config, now, psn) } else { requester.on_ack(config, now, psn) };
@@ -353,7 +352,7 @@ impl Storage {
 
     /// A congestion notification has arrived.
     fn on_cnp(&mut self, packet: &Packet) {
-        let index = connection_of(packet.queue_pair);
+        let index = connection_of(packet);
         self.connections[index].controller.on_cnp(packet.at());
         if let Some(tag) = self.connections[index].last {
             self.report_of(index, tag).cnps += 1;
@@ -417,15 +416,15 @@ impl Storage {
     /// Counts departing data at its operation. With the completion, and with resent data, the target reports
     /// the frames it sent and its counts; the last such report counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
-        let Leaving { tag, kind, .. } = *leaving;
+        let Leaving { tag, verb, .. } = *leaving;
         let (report, is_data) = match &mut self.role {
             Role::Client(client) => {
                 let in_capsule = !tag.is_read && client.plan().block_bytes <= client.plan().in_capsule_bytes;
                 let report = &mut client.operations[usize::from(tag.command)].sent;
-                (report, kind == PacketKind::ReadResponse || (in_capsule && kind == PacketKind::Send))
+                (report, verb == StorageVerb::ReadResponse || (in_capsule && verb == StorageVerb::Send))
             }
             Role::Target(target) => {
-                (&mut target.command(index as u32, tag).sent, tag.is_read && kind == PacketKind::Write)
+                (&mut target.command(index as u32, tag).sent, tag.is_read && verb == StorageVerb::Write)
             }
         };
         if is_data {
@@ -435,7 +434,7 @@ impl Storage {
         let is_resent = leaving.is_retransmission && is_data;
         report.retransmits += u32::from(is_resent);
         let report = *report;
-        let is_completion = kind == PacketKind::Send && leaving.is_last;
+        let is_completion = verb == StorageVerb::Send && leaving.is_last;
         let is_reported = is_completion || is_resent;
         if matches!(self.role, Role::Target(_)) && is_reported && is_worth_a_report(&report) {
             records.push(Record::Served(Box::new(report)));

@@ -1,39 +1,17 @@
-//! Encodes the operation that a packet of a storage connection belongs to in its queue pair number, and
-//! decodes it.
+//! The operation that a packet of a storage connection belongs to: encoded in the packet, and decoded.
 //!
-//! Commands and data refer to their operation by an identifier, as commands of NVMe do. Packets without data
-//! or commands (ACK, NAK, CNP) have only the connection.
+//! Commands and data refer to their operation by an identifier, as commands of NVMe do; it is stored with the
+//! index of the connection. Packets without data or commands (ACK, NAK, CNP) have only the connection.
 
-/// Set in the queue pair number of every packet of a storage connection.
-const FLAG: u32 = 1 << 31;
-const VERB_SHIFT: u32 = 29;
-const READ: u32 = 1 << 28;
+use crate::packet::{ConnectionId, ConnectionKind, Kind, Packet, Path, StorageMessage, StorageVerb};
+use transport::Position;
+
 const COMMAND_SHIFT: u32 = 12;
 const CONNECTION_MASK: u32 = (1 << COMMAND_SHIFT) - 1;
 
-/// Whether a queue pair number, of a packet or active at a port, is that of a storage connection.
-#[inline]
-pub(crate) const fn is_storage(queue_pair: u32) -> bool {
-    queue_pair & FLAG != 0
-}
-
-/// The number of connection `index` of a host.
-pub(crate) const fn connection_number(index: u32) -> u32 {
-    FLAG | index
-}
-
-/// The connection of a number or a packet.
-pub(super) const fn connection_of(queue_pair: u32) -> usize {
-    (queue_pair & CONNECTION_MASK) as usize
-}
-
-/// Kind of a packet with a position in a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketKind {
-    Send,
-    Write,
-    ReadRequest,
-    ReadResponse,
+/// Index of the storage connection of a packet.
+pub(super) const fn connection_of(packet: &Packet) -> usize {
+    (packet.connection() & CONNECTION_MASK) as usize
 }
 
 /// The operation of a packet.
@@ -46,35 +24,56 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// Encodes it as the number of a packet to `connection`, which is a number of the other end.
-    pub(super) const fn number(self, connection: u32, kind: PacketKind) -> u32 {
-        let read = if self.is_read { READ } else { 0 };
-        connection | (kind as u32) << VERB_SHIFT | read | (self.command as u32) << COMMAND_SHIFT
+    /// Path of the operation's packets, given that of the connection.
+    pub(super) const fn path(self, path: Path) -> Path {
+        let index = path.connection.index() | (self.command as u32) << COMMAND_SHIFT;
+        Path { connection: ConnectionId::new(ConnectionKind::Storage, index), ..path }
     }
 
-    pub(super) const fn of(queue_pair: u32) -> (Self, PacketKind) {
-        let kind = match queue_pair >> VERB_SHIFT & 3 {
-            0 => PacketKind::Send,
-            1 => PacketKind::Write,
-            2 => PacketKind::ReadRequest,
-            _ => PacketKind::ReadResponse,
-        };
-        (Self { command: (queue_pair >> COMMAND_SHIFT) as u16, is_read: queue_pair & READ != 0 }, kind)
+    /// Kind of a packet of the operation.
+    pub(super) const fn kind(self, verb: StorageVerb, position: Position) -> Kind {
+        Kind::Storage(StorageMessage { verb, is_read: self.is_read }, position)
+    }
+
+    /// The operation of a packet, given its message.
+    pub(super) const fn of(packet: &Packet, message: StorageMessage) -> Self {
+        Self { command: (packet.connection() >> COMMAND_SHIFT) as u16, is_read: message.is_read }
+    }
+
+    /// Encodes it as a number.
+    pub(super) const fn number(self) -> u32 {
+        self.command as u32 | (self.is_read as u32) << 16
+    }
+
+    /// Decodes a number.
+    pub(super) const fn of_number(number: u32) -> Self {
+        Self { command: number as u16, is_read: number >> 16 != 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Priority;
+    use units::AttachmentId;
+    use wire::Psn;
 
     #[test]
     fn a_tag_keeps_every_field_at_its_limit() {
-        let last = CONNECTION_MASK;
-        for kind in [PacketKind::Send, PacketKind::Write, PacketKind::ReadRequest, PacketKind::ReadResponse] {
+        let connection = ConnectionId::new(ConnectionKind::Storage, CONNECTION_MASK);
+        let path = Path { destination: AttachmentId(0), connection, entropy: 0 };
+        for verb in
+            [StorageVerb::Send, StorageVerb::Write, StorageVerb::ReadRequest, StorageVerb::ReadResponse]
+        {
             for tag in [Tag { command: u16::MAX, is_read: false }, Tag { command: 0, is_read: true }] {
-                let number = tag.number(connection_number(last), kind);
-                assert_eq!(Tag::of(number), (tag, kind));
-                assert_eq!((connection_of(number), is_storage(number)), (last as usize, true));
+                let kind = tag.kind(verb, Position::Only);
+                let packet = Packet::new(kind, Priority(7), Psn::new(0), 64, tag.path(path));
+                let Kind::Storage(message, _) = packet.kind() else { panic!("{:?}", packet.kind()) };
+                assert_eq!((Tag::of(&packet, message), message.verb), (tag, verb));
+                assert_eq!(
+                    (connection_of(&packet), Tag::of_number(tag.number())),
+                    (CONNECTION_MASK as usize, tag)
+                );
             }
         }
     }

@@ -7,14 +7,12 @@
 //! receiving application reads data immediately, and data bypasses the receive buffer of the NIC. Leaves out
 //! the CPU, segmentation offload and queueing disciplines of the host.
 
-mod lane;
 mod sack;
-
-pub(super) use lane::{NextTcp, TcpAckWaiting, TcpLane};
 
 use super::{Host, Timer};
 use crate::nic::Context;
-use crate::packet::{Kind, Packet, Path, Priority};
+use crate::nic::port::Control;
+use crate::packet::{ConnectionId, ConnectionKind, Kind, Packet, Path, Priority};
 use crate::record::{Record, TcpFrame, TcpFrameKind};
 use engine::Message;
 use std::collections::VecDeque;
@@ -282,6 +280,11 @@ fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
     Some((near / mss).checked_add_signed(i64::from(distance))? * mss)
 }
 
+/// Number of an end of a connection: a source or a sink.
+const fn id_of(index: u32) -> ConnectionId {
+    ConnectionId::new(ConnectionKind::Tcp, index)
+}
+
 impl Host {
     /// The TCP connections with an end at this host.
     pub(crate) fn tcp(&self) -> Option<&HostTcp> {
@@ -293,7 +296,7 @@ impl Host {
     pub(super) fn receive_tcp_data(&mut self, packet: &Packet) {
         let Some(tcp) = &mut self.tcp else { return };
         let now = packet.at();
-        let sink = &mut tcp.sinks[packet.queue_pair as usize];
+        let sink = &mut tcp.sinks[packet.connection() as usize];
         let mss = u64::from(sink.plan.config.mss_bytes);
         let Some(start) = offset_of(packet.psn(), sink.receiver.delivered() / mss * mss, mss) else { return };
         sink.marks += u64::from(packet.is_marked());
@@ -303,16 +306,17 @@ impl Host {
         let segment = Block { start, end: start + mss };
         let replies = sink.receiver.on_segment(&sink.plan.config, now, segment, packet.is_marked());
         for ack in replies.into_iter().flatten() {
-            self.acknowledge_tcp(packet.queue_pair, &ack, now);
+            self.acknowledge_tcp(packet.connection(), &ack, now);
         }
-        self.arm_tcp_sink(packet.queue_pair);
+        self.arm_tcp_sink(packet.connection());
     }
 
     fn acknowledge_tcp(&mut self, sink: u32, ack: &Acknowledgement, now: Instant) {
         let Some(tcp) = &self.tcp else { return };
         let state = &tcp.sinks[sink as usize];
-        let waiting = TcpAckWaiting { packet: state.packet(ack), sink };
-        self.ports[usize::from(state.plan.port)].enqueue_tcp_ack(waiting, now);
+        let TcpEndPlan { port, is_captured, .. } = state.plan;
+        let reply = Control { packet: state.packet(ack), connection: id_of(sink), is_captured };
+        self.ports[usize::from(port)].enqueue_reply_in_lane(reply, now);
     }
 
     fn arm_tcp_sink(&mut self, sink: u32) {
@@ -321,7 +325,7 @@ impl Host {
         let due = state.receiver.deadline();
         if due < state.timer_at {
             state.timer_at = due;
-            self.timers.push(due, Timer::TcpSink(sink));
+            self.timers.push(due, Timer::Receiver(id_of(sink)));
         }
     }
 
@@ -344,7 +348,7 @@ impl Host {
     #[cold]
     pub(super) fn receive_tcp_ack(&mut self, packet: &Packet, congestion_echo: bool, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
-        let (now, source) = (packet.at(), packet.queue_pair);
+        let (now, source) = (packet.at(), packet.connection());
         let state = &mut tcp.sources[source as usize];
         let mss = u64::from(state.plan.config.mss_bytes);
         let Some(offset) = offset_of(packet.psn(), state.sender.acked(), mss) else { return };
@@ -376,7 +380,7 @@ impl Host {
         state.write(now);
         if !state.is_active && state.sender.can_transmit(&state.plan.config) {
             state.is_active = true;
-            self.ports[usize::from(state.plan.port)].enqueue_tcp_source(source, now);
+            self.ports[usize::from(state.plan.port)].enqueue_in_lane(id_of(source), state.plan.priority, now);
         }
         if state.close(now) && !state.is_background {
             context.records.push(Record::TcpClosed);
@@ -384,7 +388,7 @@ impl Host {
         let due = state.sender.deadline().min(state.next_write(now)).min(state.stop_after(now));
         if due < state.timer_at {
             state.timer_at = due;
-            self.timers.push(due, Timer::TcpSource(source));
+            self.timers.push(due, Timer::Sender(id_of(source)));
         }
     }
 
@@ -414,35 +418,24 @@ impl Host {
         let state = &mut tcp.sources[source as usize];
         state.is_active = state.sender.can_transmit(&state.plan.config);
         if state.is_active {
-            self.ports[port].enqueue_tcp_source(source, now);
+            self.ports[port].enqueue_in_lane(id_of(source), state.plan.priority, now);
         }
         self.serve_tcp_source(source, now, context);
     }
 
-    /// The port sends an acknowledgement.
-    #[cold]
-    pub(super) fn send_tcp_ack(
-        &mut self,
-        port: usize,
-        waiting: TcpAckWaiting,
-        now: Instant,
-        context: &mut Context,
-    ) {
-        let TcpAckWaiting { packet, sink } = waiting;
-        if let Some(state) = self.tcp.as_ref().map(|tcp| &tcp.sinks[sink as usize])
-            && state.plan.is_captured
-            && let Kind::TcpAck { congestion_echo } = packet.kind()
-        {
-            let mss = u64::from(state.plan.config.mss_bytes);
-            let offset =
-                offset_of(packet.psn(), state.receiver.delivered() / mss * mss, mss).unwrap_or_default();
-            let sack = sack::decode(packet.sack(), offset, mss);
-            let ack = Acknowledgement { offset, sack, congestion_echo };
-            let kind = TcpFrameKind::Ack { ack, echo: state.last_sent };
-            let (sent, connection) = (now + self.latency, state.plan.connection);
-            context.records.push(Record::TcpFrame(Box::new(TcpFrame { sent, connection, kind })));
-        }
-        self.ports[port].transmit(&packet, now, context);
+    /// Records an acknowledgement that leaves at `sent`.
+    pub(super) fn note_tcp_ack(&self, control: &Control, sent: Instant, context: &mut Context) {
+        let Some(tcp) = &self.tcp else { return };
+        let state = &tcp.sinks[control.connection.index() as usize];
+        let Kind::TcpAck { congestion_echo } = control.packet.kind() else { return };
+        let mss = u64::from(state.plan.config.mss_bytes);
+        let near = state.receiver.delivered() / mss * mss;
+        let offset = offset_of(control.packet.psn(), near, mss).unwrap_or_default();
+        let sack = sack::decode(control.packet.sack(), offset, mss);
+        let ack = Acknowledgement { offset, sack, congestion_echo };
+        let kind = TcpFrameKind::Ack { ack, echo: state.last_sent };
+        let connection = state.plan.connection;
+        context.records.push(Record::TcpFrame(Box::new(TcpFrame { sent, connection, kind })));
     }
 }
 

@@ -137,7 +137,7 @@ fn class_of(spec: &RunSpec, job: u32, kind: &FrameKind) -> Class {
     let (priorities, dscp) = (spec.transport.priorities, spec.dscp_of(job));
     match kind {
         FrameKind::Data { .. } | FrameKind::Verb { .. } => {
-            Class { priority: priorities.data, dscp: dscp.data }
+            Class { priority: spec.priority_of(job), dscp: dscp.data }
         }
         FrameKind::Ack { .. } | FrameKind::Nak { .. } => Class { priority: priorities.ack, dscp: dscp.ack },
         FrameKind::Cnp => Class { priority: priorities.cnp, dscp: dscp.cnp },

@@ -142,9 +142,10 @@ fn of_egress(port: &EgressPort) -> PortCounts<'_> {
 
 fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]> {
     let mut counters = [PriorityCounters::default(); Priority::COUNT];
-    let of_data = &mut counters[port.data_priority().index()];
-    (of_data.pauses_sent, of_data.resumes_sent) = (port.pauses_sent(), port.resumes_sent());
-    (port.pauses_sent() > 0).then_some(counters)
+    for (counters, sent) in counters.iter_mut().zip(port.pauses_sent().into_iter().zip(port.resumes_sent())) {
+        (counters.pauses_sent, counters.resumes_sent) = sent;
+    }
+    counters.iter().any(|counters| counters.pauses_sent > 0).then_some(counters)
 }
 
 /// Emits table `ports` in batches, to limit memory; returns table `priorities`, with a row for each priority

@@ -15,7 +15,7 @@ use crate::nic::{
     HostJobsPlan, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives, ReplyPriorities,
     ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
-use crate::packet::{Path, Priority};
+use crate::packet::{ConnectionId, Path, Priority};
 use controllers::Controllers;
 use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
@@ -301,8 +301,13 @@ pub(super) fn queue_pair_end(
     QueuePairEnd {
         queue_pair: number,
         initial_psn: job.initial_psn(number),
-        path: Path { destination, queue_pair: number_at_peer, entropy: flows.entropy_in(job, number, ends) },
+        path: Path {
+            destination,
+            connection: ConnectionId::rc(number_at_peer),
+            entropy: flows.entropy_in(job, number, ends),
+        },
         port: graph.attachment(own).host_port,
+        priority: flows.priority_of(job),
         is_captured: false,
         is_local: false,
     }
@@ -332,7 +337,6 @@ pub(super) fn queue_pair_settings(
     let settings = hosts.map(|(id, host)| QueuePairSettings {
         config: Arc::clone(config),
         framing: fabric.framing,
-        data: Priority(priorities.data),
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
         cnp_interval: spec.transport.rate_control.cnp_interval(),
         controllers: host

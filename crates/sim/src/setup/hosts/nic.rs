@@ -22,7 +22,7 @@ pub(crate) fn host_plan(
     let line_rate = wires[0].rate;
     let impaired = impaired_rates(spec, node, line_rate);
     let throughput = throughput_changes(spec, fabric, node, line_rate);
-    let data = Priority(spec.transport.priorities.data);
+    let data = Priority(spec.priority_of(0));
     let clock = HostClock::of(spec, HostId(node.0));
     let changes = |port| fabric.changes(node, port, Seed(spec.seed), |rate| clock.rate(rate));
     let port = |(port, wire)| NicPortPlan {
@@ -36,7 +36,7 @@ pub(crate) fn host_plan(
     HostPlan {
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
-        intake: intake_plan(spec, fabric, data, line_rate, impaired.drain, !throughput.is_empty()),
+        intake: intake_plan(spec, fabric, line_rate, impaired.drain, !throughput.is_empty()),
         pause_delays: match fabric.credits {
             None => [spec.fabric.nic.pause_response_ps, spec.fabric.nic.late_reaction()].map(Span),
             Some(_) => [Span::ZERO; 2],
@@ -119,7 +119,6 @@ fn throughput_changes(spec: &RunSpec, fabric: &Fabric, host: NodeId, line_rate: 
 fn intake_plan(
     spec: &RunSpec,
     fabric: &Fabric,
-    data: Priority,
     line_rate: Rate,
     impaired: Option<Rate>,
     will_change: bool,
@@ -130,7 +129,10 @@ fn intake_plan(
         return None;
     }
     let notifies = spec.transport.rate_control.cnp_interval().is_some();
-    let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
+    let is_paused =
+        |priority: &u8| spec.fabric.switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(priority));
+    let paused: Vec<_> = spec.data_priorities().into_iter().filter(is_paused).map(Priority).collect();
+    let pfc = spec.fabric.switch.pfc.as_ref().filter(|_| !paused.is_empty());
     Some(IntakePlan {
         drain,
         // Credits limit its contents to the buffers of the virtual lanes.
@@ -138,7 +140,7 @@ fn intake_plan(
         xoff_bytes: nic.receive_xoff_bytes,
         cnp_above_bytes: nic.cnp_above_bytes.filter(|_| notifies).unwrap_or(u64::MAX),
         pause_quanta: pfc.map(|pfc| pfc.quanta),
-        data,
+        paused,
         line_rate,
     })
 }

@@ -2,6 +2,7 @@
 //! completion times on an idle fabric, and checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
+use crate::packet::{ConnectionId, Priority};
 use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
@@ -22,6 +23,8 @@ pub(crate) struct Flows {
     is_pinned: bool,
     /// By job: whether it shares a host with another job.
     shares_hosts: Vec<bool>,
+    /// By job: priority of its data.
+    priorities: Vec<Priority>,
     graph: Arc<Graph>,
     /// Whether every host has exactly one port, with the number of the host.
     has_one_port_each: bool,
@@ -58,6 +61,7 @@ impl Flows {
             receivers: Vec::new(),
             is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
             shares_hosts: spec.jobs_sharing_hosts(),
+            priorities: (0..).zip(&spec.jobs).map(|(job, _)| Priority(spec.priority_of(job))).collect(),
             graph: Arc::clone(&fabric.graph),
             has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
             unloaded: HashMap::new(),
@@ -105,6 +109,12 @@ impl Flows {
         dst: HostId,
     ) -> [AttachmentId; 2] {
         self.attachments_between(src, dst, || job.part(number))
+    }
+
+    /// Priority of the data of a job.
+    #[inline]
+    pub(crate) fn priority_of(&self, job: &OneJob<'_>) -> Priority {
+        self.priorities[job.index() as usize]
     }
 
     /// Path entropy of a queue pair between two host ports: selects one of several paths.
@@ -190,7 +200,30 @@ impl Flows {
             }
             *next += parts;
         });
-        is_reached
+        is_reached?;
+        self.check_number_of_connections(index)
+    }
+
+    /// Checks that packets can number the queue pairs of each host, after job `last` was added.
+    fn check_number_of_connections(&self, last: u32) -> Result<(), SpecError> {
+        if self.queue_pair_count() <= ConnectionId::INDICES {
+            return Ok(());
+        }
+        let mut at_hosts = vec![[0_u64; 2]; self.senders_at.len()];
+        for job in 0..=last as usize {
+            let laps = self.laps(job);
+            let of_each = u64::from(self.parts) * u64::from(laps.count);
+            self.each_connection(job, laps.length, |[src, dst]| {
+                at_hosts[src.index()][0] += of_each;
+                at_hosts[dst.index()][1] += of_each;
+            });
+        }
+        let most = at_hosts.into_iter().flatten().max().unwrap_or(0);
+        if most <= ConnectionId::INDICES.into() {
+            return Ok(());
+        }
+        let found = format!("{most} queue pairs at one host");
+        Err(unsupported(format!("jobs[{last}].hosts"), found, format!("at most {}", ConnectionId::INDICES)))
     }
 
     /// Stores the completion time on an idle fabric of a chunk of each of `pairs`; messages are split into
@@ -238,5 +271,8 @@ pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecErr
     if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }
-    check_jobs(spec)
+    if check_jobs(spec)? > ConnectionId::INDICES.into() {
+        Flows::new(spec, fabric)?;
+    }
+    Ok(())
 }

@@ -3,10 +3,8 @@
 
 use super::flows::Flows;
 use super::unloaded::unloaded_operation;
-use crate::nic::{
-    ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
-};
-use crate::packet::{Path, Priority};
+use crate::nic::{ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan};
+use crate::packet::{ConnectionId, ConnectionKind, Path, Priority};
 use crate::setup::Fabric;
 use crate::setup::hosts::controllers::Controllers;
 use jobs::{QueuePair, RankConnections};
@@ -139,10 +137,10 @@ fn add_connection_ends(
             peer_psn: psns[1 - end],
             path: Path {
                 destination: attachments[1 - end],
-                queue_pair: connection_number(indices[1 - end]),
+                connection: ConnectionId::new(ConnectionKind::Storage, indices[1 - end]),
                 entropy: flows.entropy(pair, flows.attachments(pair, direction)),
             },
-            priority: Priority(priorities.data),
+            priority: Priority(spec.priority_of(pair.job)),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: spec.transport.rate_control.cnp_interval(),
             controller: controllers.of(attachments[end]),

@@ -2,7 +2,7 @@
 //! host.
 
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
-use crate::packet::{Path, Priority};
+use crate::packet::{ConnectionId, ConnectionKind, Path, Priority};
 use crate::setup::Fabric;
 use jobs::refusal;
 use paths::five_tuple_hash;
@@ -154,7 +154,7 @@ pub(crate) fn host_tcp(
         let plan = |from: AttachmentId, destination, peer, entropy| TcpEndPlan {
             connection: number,
             config: Arc::clone(&configs[each.tcp as usize]),
-            path: Path { destination, queue_pair: peer, entropy },
+            path: Path { destination, connection: ConnectionId::new(ConnectionKind::Tcp, peer), entropy },
             priority: Priority(tcp.priority),
             port: fabric.graph.attachment(from).host_port,
             is_captured: captured.contains(&number),

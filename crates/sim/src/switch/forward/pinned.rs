@@ -3,7 +3,7 @@
 //! ECMP.
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use spec::LoadBalancing;
 
 /// No pin.
@@ -37,8 +37,8 @@ impl Forward for Pinned {
     #[inline]
     fn choose(&mut self, packet: &Packet, hops: &[u16], loads: &[u64]) -> usize {
         let pinned = self.uplinks.get(packet.destination().index());
-        let uplink = pinned.and_then(|pins| pins.get(packet.queue_pair as usize)).copied().unwrap_or(FREE);
-        if uplink == FREE || !matches!(packet.kind(), Kind::Data(_)) {
+        let uplink = pinned.and_then(|pins| pins.get(packet.connection() as usize)).copied().unwrap_or(FREE);
+        if uplink == FREE || packet.rc_position().is_none() {
             return self.ecmp.choose(packet, hops, loads);
         }
         usize::from(uplink).min(hops.len() - 1)

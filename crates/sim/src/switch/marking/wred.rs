@@ -63,7 +63,7 @@ impl Wred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Kind, Path, Priority};
+    use crate::packet::{ConnectionId, ConnectionKind, Kind, Path, Priority};
     use crate::switch::queue::testing::frame;
     use units::{AttachmentId, Instant, Seed};
     use wire::Psn;
@@ -113,7 +113,11 @@ mod tests {
     fn only_ecn_capable_frames_of_its_priorities_are_marked() {
         let mut wred = wred();
         assert_eq!(wred.judge(&coloured(Colour::Yellow, 2), 1_000), Verdict::Pass);
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let path = Path {
+            destination: AttachmentId(0),
+            connection: ConnectionId::new(ConnectionKind::Tcp, 0),
+            entropy: 0,
+        };
         let tcp = |kind| Packet::new(kind, Priority(3), Psn::new(0), 1_000, path);
         let ack = Kind::TcpAck { congestion_echo: false };
         assert_eq!(wred.judge(&tcp(Kind::TcpData), 1_000), Verdict::Drop);

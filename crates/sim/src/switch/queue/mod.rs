@@ -700,7 +700,7 @@ impl PriorityCounters {
 pub(super) mod testing {
     use super::*;
     use crate::link::egress::WHOLE_FRAME;
-    use crate::packet::{Kind, Path};
+    use crate::packet::{ConnectionId, Kind, Path};
     use engine::Destination;
     use transport::Position;
     use units::{AttachmentId, Rate, Span};
@@ -731,7 +731,7 @@ pub(super) mod testing {
 
     /// A frame of 1,000 bytes that arrived on `ingress` at `at`.
     pub(crate) fn frame(priority: Priority, ingress: u16, at: Instant) -> Stored {
-        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let path = Path { destination: AttachmentId(0), connection: ConnectionId::rc(0), entropy: 0 };
         let kind = Kind::Data(Position::Only);
         let packet = Packet::new(kind, priority, Psn::new(0), 1_000, path).arriving(at);
         Stored { packet, ingress }

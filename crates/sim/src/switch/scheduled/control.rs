@@ -2,7 +2,7 @@
 //!
 //! Fabric links have no pause frames, so these messages use the packet kind of pause frames.
 
-use crate::packet::{Kind, Packet, Path, Priority};
+use crate::packet::{ConnectionId, Kind, Packet, Path, Priority};
 use units::AttachmentId;
 use wire::Psn;
 
@@ -29,8 +29,8 @@ impl Control {
     pub(super) const fn message(self, to: u16, frame_bytes: u32) -> Packet {
         let psn = self.source as u32 | if self.is_grant { GRANT } else { 0 };
         let entropy = (to as u32) << 16;
-        let path = Path { destination: self.port, queue_pair: self.bytes, entropy };
-        Packet::new(Kind::LinkControl, self.priority, Psn::new(psn), frame_bytes, path)
+        let path = Path { destination: self.port, connection: ConnectionId::rc(0), entropy };
+        Packet::new(Kind::LinkControl, self.priority, Psn::new(psn), frame_bytes, path).with_bytes(self.bytes)
     }
 
     /// The same message, with the fabric link to use.
@@ -47,7 +47,7 @@ impl Control {
             port: message.destination(),
             priority: message.priority(),
             source: psn as u16,
-            bytes: message.queue_pair,
+            bytes: message.bytes(),
         }
     }
 

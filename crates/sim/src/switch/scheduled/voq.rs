@@ -173,7 +173,7 @@ impl Voq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Kind, Packet, Path};
+    use crate::packet::{ConnectionId, Kind, Packet, Path};
     use proptest::prelude::*;
     use transport::Position;
     use wire::Psn;
@@ -181,7 +181,7 @@ mod tests {
     const PRIORITY: Priority = Priority(3);
 
     fn packet(number: u32, port: u32, bytes: u32) -> Stored {
-        let path = Path { destination: AttachmentId(port), queue_pair: 0, entropy: 0 };
+        let path = Path { destination: AttachmentId(port), connection: ConnectionId::rc(0), entropy: 0 };
         let packet = Packet::new(Kind::Data(Position::Only), PRIORITY, Psn::new(number), bytes, path);
         Stored { packet, ingress: 0 }
     }

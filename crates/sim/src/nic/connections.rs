@@ -1,0 +1,78 @@
+//! Dispatch by the kind of a connection: the only place where a host tells its kinds of connections apart.
+//! Ports and timers know connections by number; the hot path handles reliable connections (RC) first and
+//! asks here about all others.
+//!
+//! Each kind has an arena in [`Host`] and answers the same calls: a port serves an active connection, a
+//! packet arrives, a deadline is due, a reply leaves.
+
+use super::port::Control;
+use super::{Context, Host};
+use crate::packet::{ConnectionId, ConnectionKind, Kind, Packet};
+use engine::Message;
+use units::Instant;
+
+impl Host {
+    /// A port serves an active connection, which was removed from its lane.
+    pub(super) fn serve_removed(
+        &mut self,
+        port: usize,
+        connection: ConnectionId,
+        now: Instant,
+        context: &mut Context,
+    ) {
+        let index = connection.index();
+        match connection.kind() {
+            ConnectionKind::Rc => self.serve_in_lane(port, index, now, context),
+            ConnectionKind::Tcp => self.send_tcp_data(port, index, now, context),
+            ConnectionKind::Storage => self.send_storage(port, index, now, context),
+        }
+    }
+
+    /// A packet of a connection arrived, except payload and acknowledgements of a reliable connection.
+    pub(super) fn receive_packet(&mut self, packet: &Packet, context: &mut Context) {
+        let is_storage = packet.connection_kind() == ConnectionKind::Storage;
+        match packet.kind() {
+            Kind::Ack if is_storage => self.acknowledge_storage(packet, false, context),
+            Kind::Nak if is_storage => self.acknowledge_storage(packet, true, context),
+            Kind::Cnp if is_storage => self.notify_storage(packet),
+            Kind::Storage(message, position) => {
+                self.receive_storage(packet, (message, position), packet.at(), context);
+            }
+            Kind::Ack => self.receive_ack(*packet, context),
+            Kind::Nak => self.receive_nak(packet, context),
+            Kind::Cnp => self.receive_cnp(packet),
+            Kind::TcpData => self.receive_tcp_data(packet),
+            Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(packet, congestion_echo, context),
+            Kind::Data(_) | Kind::LinkControl => unreachable!("handled before"),
+        }
+    }
+
+    /// A deadline of the sending end of a connection may be due.
+    pub(super) fn check_sender(&mut self, connection: ConnectionId, now: Instant, context: &mut Context) {
+        let index = connection.index();
+        match connection.kind() {
+            ConnectionKind::Rc => self.check_deadline(index, now, context),
+            ConnectionKind::Tcp => self.fire_tcp_source(index, now, context),
+            ConnectionKind::Storage => self.check_storage_deadline(index, now, context),
+        }
+    }
+
+    /// The deadline of the receiving end of a connection may be due; only TCP delays acknowledgements.
+    pub(super) fn check_receiver(&mut self, connection: ConnectionId, now: Instant) {
+        if connection.kind() == ConnectionKind::Tcp {
+            self.fire_tcp_sink(connection.index(), now);
+        }
+    }
+
+    /// Records a reply that leaves at `sent`.
+    #[cold]
+    pub(super) fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
+        match control.connection.kind() {
+            ConnectionKind::Rc => {
+                self.receivers.note_reply(control.connection.index(), &control.packet, sent, context);
+            }
+            ConnectionKind::Tcp => self.note_tcp_ack(control, sent, context),
+            ConnectionKind::Storage => self.note_storage_reply(control, sent, context),
+        }
+    }
+}
