@@ -7,7 +7,7 @@
 use super::ledger::WorkId;
 use jobs::{Measured, Progress, ProgressPlan};
 use std::ops::Range;
-use units::{Instant, Span};
+use units::{Instant, Span, State};
 
 /// Parameters of the jobs of a host.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +18,8 @@ pub(crate) struct HostJobsPlan {
     pub(crate) parts: Vec<(u32, WorkId)>,
     /// Parts of each transfer.
     pub(crate) split: u32,
-    /// Receivers of its jobs that end by themselves.
-    pub(crate) foreground: Vec<Range<u32>>,
+    /// Receivers of each job.
+    pub(crate) receivers: Vec<Range<u32>>,
 }
 
 /// The jobs of a host.
@@ -30,8 +30,6 @@ pub(super) struct HostJobs {
     /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
     parts: Box<[(u32, WorkId)]>,
     split: u32,
-    /// Receivers of its jobs that end by themselves.
-    foreground: Box<[Range<u32>]>,
     /// Scratch space: transfers that may start now.
     pub(super) started: Vec<u32>,
 }
@@ -45,12 +43,43 @@ struct OtherJob {
     progress: Progress,
 }
 
-/// Jobs of a host that run until other jobs end.
+/// Whether payload that a host receives is progress of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Background {
-    None,
-    All,
-    Some,
+pub(super) enum PayloadUse {
+    Progress,
+    /// Its jobs run until other jobs end.
+    Background,
+    /// It has several jobs: see [`JobDelivery`].
+    ByJob,
+}
+
+/// Payload that a host with several jobs has received for one of them.
+#[derive(Debug, State)]
+pub(super) struct JobDelivery {
+    #[state(skip)]
+    pub(super) job: u32,
+    /// Its receivers at the host.
+    #[state(skip)]
+    pub(super) receivers: Range<u32>,
+    /// It runs until other jobs end.
+    #[state(skip)]
+    pub(super) is_background: bool,
+    #[state(count)]
+    pub(super) bytes: u64,
+}
+
+impl JobDelivery {
+    /// Those of the jobs of a host; none of a single job.
+    pub(super) fn of(plan: &HostJobsPlan) -> Box<[Self]> {
+        let jobs = plan.jobs.iter().zip(&plan.receivers).filter(|_| plan.jobs.len() > 1);
+        let delivery = |(progress, receivers): (&ProgressPlan, &Range<u32>)| Self {
+            job: progress.times.job,
+            receivers: receivers.clone(),
+            is_background: progress.times.phases.is_none(),
+            bytes: 0,
+        };
+        jobs.map(delivery).collect()
+    }
 }
 
 /// A rank on a host.
@@ -64,7 +93,7 @@ pub(super) struct Process {
 
 impl HostJobs {
     pub(super) fn new(plan: HostJobsPlan) -> Self {
-        let HostJobsPlan { jobs, parts, split, foreground } = plan;
+        let HostJobsPlan { jobs, parts, split, .. } = plan;
         let are_numbers =
             parts.iter().zip(0..).all(|(&part, number)| part == (number, WorkId::only_of(number)));
         let (mut first_outgoing, mut first_inbound) = (0, 0);
@@ -80,7 +109,6 @@ impl HostJobs {
             others: all.collect(),
             parts: if are_numbers { Box::default() } else { parts.into() },
             split,
-            foreground: foreground.into(),
             started: Vec::new(),
         }
     }
@@ -313,19 +341,12 @@ impl HostJobs {
         }
     }
 
-    /// Its jobs that run until other jobs end.
-    pub(super) fn background(&self) -> Background {
-        match self.all().filter(|progress| progress.is_background()).count() {
-            0 => Background::None,
-            count if count == 1 + self.others.len() => Background::All,
-            _ => Background::Some,
+    pub(super) fn payload_use(&self) -> PayloadUse {
+        match (self.others.is_empty(), self.first.is_background()) {
+            (true, true) => PayloadUse::Background,
+            (true, false) => PayloadUse::Progress,
+            (false, _) => PayloadUse::ByJob,
         }
-    }
-
-    /// Whether the job of a receiver ends by itself, on a host with both kinds of jobs.
-    #[inline(never)]
-    pub(super) fn is_foreground(&self, receiver: u32) -> bool {
-        self.foreground.iter().any(|receivers| receivers.contains(&receiver))
     }
 
     /// Whether the job of an outgoing transfer runs until other jobs end.

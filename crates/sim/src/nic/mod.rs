@@ -36,7 +36,7 @@ use crate::link::delayed::Delayed;
 use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
-use host_jobs::{Background, HostJobs};
+use host_jobs::{HostJobs, JobDelivery, PayloadUse};
 use intake::Intake;
 use jobs::Measured;
 use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
@@ -120,9 +120,9 @@ pub(crate) struct Host {
     /// Payload placed.
     #[state(count)]
     delivered_bytes: u64,
-    /// Jobs whose payload is no progress.
+    /// Whether payload is progress.
     #[state(skip)]
-    background: Background,
+    payload_use: PayloadUse,
     #[state(skip)]
     data_frames: DataFrames,
     receivers: Receivers,
@@ -138,6 +138,8 @@ pub(crate) struct Host {
     // Used by few hosts.
     #[state(skip)]
     shared_memory: SharedMemory,
+    /// Payload placed for each job, if there are several.
+    deliveries: Box<[JobDelivery]>,
     /// Future changes of throughput, the next one last.
     throughput: Vec<Throughput>,
     #[state(only_if = Option::is_none)]
@@ -180,7 +182,7 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let jobs = HostJobs::new(plan.jobs);
+        let (deliveries, jobs) = (JobDelivery::of(&plan.jobs), HostJobs::new(plan.jobs));
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
@@ -200,7 +202,7 @@ impl Host {
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
-            background: jobs.background(),
+            payload_use: jobs.payload_use(),
             data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             pacers: pacers(&plan.senders, &plan.links, settings),
@@ -208,6 +210,7 @@ impl Host {
             sends: plan.sends,
             receivers: plan.receivers,
             jobs,
+            deliveries,
             throughput: plan.throughput.into_iter().rev().collect(),
             received_frames: 0,
             delivered_bytes: 0,
@@ -225,13 +228,15 @@ impl Host {
 
     /// The rate that congestion control allows a sender at `now` [bit/s]; `None` without congestion control,
     /// and while there is nothing to send.
-    pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
-        match &self.storage {
-            Some(storage) => storage.rate_bps(sender, now),
-            None => {
-                self.senders.get(sender).filter(|sender| sender.is_busy())?;
-                self.pacers.get(sender)?.rate_bps_at(now)
+    pub(crate) fn rate_bps(&self, sender: ConnectionId, now: Instant) -> Option<u64> {
+        let index = sender.index();
+        match sender.kind() {
+            ConnectionKind::Storage => self.storage.as_ref()?.rate_bps(index, now),
+            ConnectionKind::Rc => {
+                self.senders.get(index).filter(|sender| sender.is_busy())?;
+                self.pacers.get(index)?.rate_bps_at(now)
             }
+            ConnectionKind::Tcp => None,
         }
     }
 
@@ -259,9 +264,20 @@ impl Host {
         }
     }
 
-    /// Payload placed since the start.
-    pub(crate) const fn delivered_bytes(&self) -> u64 {
-        self.delivered_bytes
+    /// Payload placed for a job since the start.
+    pub(crate) fn delivered_bytes(&self, job: u32) -> u64 {
+        let delivery = self.deliveries.iter().find(|delivery| delivery.job == job);
+        delivery.map_or(self.delivered_bytes, |delivery| delivery.bytes)
+    }
+
+    /// Counts payload placed by a receiver of a host with several jobs; returns whether it is progress.
+    #[inline(never)]
+    fn count_delivery(&mut self, receiver: u32, bytes: u32) -> bool {
+        let delivery = self.deliveries.iter_mut().find(|delivery| delivery.receivers.contains(&receiver));
+        delivery.is_some_and(|delivery| {
+            delivery.bytes += u64::from(bytes);
+            !delivery.is_background
+        })
     }
 
     /// Durations of measured rounds at each rank of a job, in the order of the ranks.

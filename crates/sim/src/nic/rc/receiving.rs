@@ -7,7 +7,7 @@ use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
 use super::unrecovered_chunks::Vouched;
 use crate::nic::Context;
-use crate::nic::host_jobs::Background;
+use crate::nic::host_jobs::PayloadUse;
 use crate::nic::intake::Drained;
 use crate::nic::ledger::{Sends, WorkIds};
 use crate::nic::{Host, Timer};
@@ -170,10 +170,10 @@ impl Host {
         let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
         self.delivered_bytes += u64::from(outcome.payload_bytes);
         context.totals.delivered += u64::from(outcome.payload_bytes);
-        let is_progress = match self.background {
-            Background::None => true,
-            Background::All => false,
-            Background::Some => self.jobs.is_foreground(packet.connection()),
+        let is_progress = match self.payload_use {
+            PayloadUse::Progress => true,
+            PayloadUse::Background => false,
+            PayloadUse::ByJob => self.count_delivery(packet.connection(), outcome.payload_bytes),
         };
         if is_progress {
             // A message without payload is progress, too.

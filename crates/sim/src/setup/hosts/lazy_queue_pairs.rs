@@ -16,10 +16,11 @@ use units::{AttachmentId, HostId};
 
 /// Whether queue pairs of a job may be created when first used and dropped when complete. Each must have
 /// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
-/// as reordering. Excluded are ranks that share a host, which copy in memory, and Swift, which needs the
-/// length of each path in advance.
-pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec) -> bool {
-    job.phases_planned() == Some(1)
+/// as reordering. Excluded are ranks that share a host, which copy in memory, jobs that share hosts with
+/// others (`shares_hosts`), and Swift, which needs the length of each path in advance.
+pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec, shares_hosts: bool) -> bool {
+    !shares_hosts
+        && job.phases_planned() == Some(1)
         && has_one_rank_per_host(job)
         && spec.transport.qp_mode == QpMode::PerChunk
         && spec.transport.recovery == LossRecovery::GoBackN

@@ -54,6 +54,12 @@ struct JobOfHost<'a> {
 }
 
 impl JobOfHost<'_> {
+    /// Its receivers, among those of all jobs of the host.
+    fn receivers(&self) -> Range<u32> {
+        let PairsOfJob { to, .. } = self.pairs;
+        to.first()..to.first() + to.len() as u32
+    }
+
     /// Payload of each queue pair [bytes] if the transfers of the only job of a host differ only in their
     /// number; see [`OneJob::independent_bytes`].
     fn independent_bytes(&self, progress: &ProgressPlan) -> Option<u64> {
@@ -86,7 +92,7 @@ impl<'a> HostMaker<'a> {
         let may = !options.exact_only && captured.is_empty();
         let is_lazy = (0..)
             .zip(&spec.jobs)
-            .map(|(index, job)| may && !flows.shares_hosts(index) && may_be_lazy(spec, job))
+            .map(|(index, job)| may && may_be_lazy(spec, job, flows.shares_hosts(index)))
             .collect();
         Self { spec, fabric, flows, captured, is_lazy, indices }
     }
@@ -103,7 +109,7 @@ impl<'a> HostMaker<'a> {
         let mut jobs = HostJobsPlan {
             jobs: at_host.iter().map(|job| self.progress(job, host)).collect(),
             split: self.flows.parts,
-            foreground: at_host.iter().filter_map(|job| self.foreground(job)).collect(),
+            receivers: at_host.iter().map(JobOfHost::receivers).collect(),
             ..HostJobsPlan::default()
         };
         let sends = self.sends(&at_host, host, &mut jobs);
@@ -158,13 +164,6 @@ impl<'a> HostMaker<'a> {
             view: self.flows.one_job(job as usize),
             pairs: self.indices.pairs_of(self.spec, job, host),
         }
-    }
-
-    /// Receivers of a job that ends by itself.
-    fn foreground(&self, job: &JobOfHost<'_>) -> Option<Range<u32>> {
-        let PairsOfJob { to, .. } = job.pairs;
-        let ends = self.spec.jobs[job.index as usize].repeat.rounds().is_some();
-        ends.then(|| to.first()..to.first() + to.len() as u32)
     }
 
     /// Hops between a host and the other end of each queue pair on which it sends.

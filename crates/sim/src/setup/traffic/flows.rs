@@ -162,7 +162,7 @@ impl Flows {
         job: &JobSpec,
     ) -> Result<(), SpecError> {
         let pairs = self.jobs.add_collective(spec, index, job)?;
-        self.note_connections(fabric, index)?;
+        self.note_connections(fabric, index, job.storage.is_some())?;
         if job.arrivals.is_some() {
             self.note_unloaded(spec, fabric, pairs, Parts::new(job.data_bytes, self.jobs.parts.into()));
         }
@@ -179,12 +179,12 @@ impl Flows {
         connections: RankConnections,
     ) -> Result<Range<u32>, SpecError> {
         let pairs = self.jobs.add(job, schedule, connections);
-        self.note_connections(fabric, index)?;
+        self.note_connections(fabric, index, job.storage.is_some())?;
         Ok(pairs)
     }
 
     /// Counts the connections of a job at both hosts, and checks that there is a path.
-    fn note_connections(&mut self, fabric: &Fabric, index: u32) -> Result<(), SpecError> {
+    fn note_connections(&mut self, fabric: &Fabric, index: u32, is_storage: bool) -> Result<(), SpecError> {
         let laps = self.laps(index as usize);
         let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
         let (parts, is_joined) = (jobs.parts, fabric.graph.is_joined_by_switches());
@@ -193,12 +193,15 @@ impl Flows {
             if !is_joined && is_reached.is_ok() {
                 is_reached = check_path(fabric, index, src, dst);
             }
-            senders_at[src.index()] += parts;
             let next = &mut receivers_at[dst.index()];
             if *is_pinned {
                 receivers.extend(*next..*next + parts);
             }
-            *next += parts;
+            // Connections of storage have numbers of their own.
+            if !is_storage {
+                senders_at[src.index()] += parts;
+                *next += parts;
+            }
         });
         is_reached?;
         self.check_number_of_connections(index)
