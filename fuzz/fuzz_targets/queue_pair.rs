@@ -27,7 +27,7 @@ fn queue_pair(recovery: Recovery) -> QueuePair {
         peer: Qpn::default(),
         first_psn: Psn::new(0),
         peer_first_psn: Psn::new(0),
-        rate: Controller::LineRate,
+        rate: Controller::LINE_RATE,
         cnp_interval: Some(Span::from_us(50)),
         reads: Reads::NONE,
         memory: Some(MEMORY),

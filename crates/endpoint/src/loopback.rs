@@ -7,8 +7,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{
-    Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Reads, Recovery, Region, Settings,
-    Status,
+    Config, Controller, Counters, DcqcnConfig, PostError, RateControlConfig, Reads, Recovery, Region,
+    Settings, Status,
 };
 use units::{Instant, Rate, Seed, Span};
 use wire::Psn;
@@ -182,7 +182,7 @@ impl Transfer {
 }
 
 /// DCQCN with the defaults of ConnectX adapters and this line rate.
-fn dcqcn(line_rate_bps: u64) -> Controller {
+fn dcqcn(mtu_bytes: u32, line_rate_bps: u64) -> Controller {
     let config = DcqcnConfig {
         g_2e20: (1 << 20) * 5 / 1024,
         initial_alpha_2e20: None,
@@ -197,7 +197,7 @@ fn dcqcn(line_rate_bps: u64) -> Controller {
         clamp_target_rate: false,
         cnp_interval_ps: CNP_INTERVAL.0,
     };
-    Controller::Dcqcn(DcqcnPacer::new(config, Rate::from_bps(line_rate_bps)))
+    config.controller(mtu_bytes, Rate::from_bps(line_rate_bps))
 }
 
 impl Description {
@@ -216,7 +216,7 @@ impl Description {
             peer: number(1 - end),
             first_psn: first_psns[end as usize],
             peer_first_psn: first_psns[1 - end as usize],
-            rate: self.line_rate_bps.map_or(Controller::LineRate, dcqcn),
+            rate: self.line_rate_bps.map_or(Controller::LINE_RATE, |bps| dcqcn(self.mtu_bytes, bps)),
             cnp_interval: self.line_rate_bps.map(|_| CNP_INTERVAL),
             reads: Reads::NONE,
             memory,

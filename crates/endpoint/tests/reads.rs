@@ -30,7 +30,7 @@ fn settings(end: u32) -> Settings {
         peer: number(1 - end),
         first_psn: Psn::new(0xff_fff0),
         peer_first_psn: Psn::new(0xff_fff0),
-        rate: Controller::LineRate,
+        rate: Controller::LINE_RATE,
         cnp_interval: None,
         reads: Reads { requested_max: 4, served_max: 4 },
         memory: Some(Region { address: ADDRESS, bytes: MEMORY as u64, remote_key: KEY }),

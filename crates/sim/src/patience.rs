@@ -29,7 +29,7 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
         watchdogs.map(|each| each.detection_ps.saturating_add(each.restoration_ps)).max().unwrap_or(0);
     let packet_bytes = u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX;
     let timeout = Span(spec.transport.timeout_ps);
-    let interval_max = spec.transport.rate_control.interval_max(packet_bytes, timeout);
+    let interval_max = spec.transport.rate_control.config().interval_max(packet_bytes, timeout);
     let timeouts = timeout.0.saturating_add(interval_max.0).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
         // Nothing is resent: frames that still arrive are in queues.

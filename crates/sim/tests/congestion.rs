@@ -7,8 +7,8 @@ use common::{
     single_switch,
 };
 use spec::{
-    DcqcnConfig, ImpairmentSpec, LoadBalancing, NicDirection, RateControlSpec, RatioSpec, RunSpec, RunStatus,
-    XoffSpec,
+    DcqcnConfig, ImpairmentSpec, LineRateConfig, LoadBalancing, NicDirection, RateControlSpec, RatioSpec,
+    RunSpec, RunStatus, XoffSpec,
 };
 
 /// Seven senders into one host, 16 MB of buffer.
@@ -206,7 +206,8 @@ fn senders_at_line_rate_count_notifications_and_do_not_slow_down() {
     let mut spec = collective(single_switch(5), 5, "incast", "parallel", 4 << 20);
     let unmarked = run(&spec).1.chunks;
     spec.fabric.switch.ecn = Some(ecn(10_000, 300_000));
-    spec.transport.rate_control = RateControlSpec::LineRate { cnp_interval_ps: Some(50_000_000) };
+    spec.transport.rate_control =
+        RateControlSpec::LineRate(LineRateConfig { cnp_interval_ps: Some(50_000_000) });
     let notified = run(&spec).1.chunks;
     for (before, after) in unmarked.iter().zip(&notified) {
         assert!(after.ecn_ce_rx > 900 && after.cnp_tx >= 6, "{} marks, {}", after.ecn_ce_rx, after.cnp_tx);

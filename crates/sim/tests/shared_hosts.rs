@@ -4,7 +4,7 @@ mod common;
 
 use common::{collective, run, single_switch};
 use record::{ChunkRow, SeriesRow};
-use spec::{JobSpec, RepeatSpec, RunSpec, RunStatus, RunSummary, StorageLength, StorageSpec};
+use spec::{JobSpec, RepeatSpec, RunSpec, RunStatus, RunSummary, SchedulingSpec, StorageLength, StorageSpec};
 
 /// The same spec with another job like its first, on the same hosts.
 fn with_twin(mut spec: RunSpec, change: impl FnOnce(&mut JobSpec)) -> RunSpec {
@@ -40,6 +40,18 @@ fn two_rings_that_share_every_port_each_take_twice_as_long() {
     for job in 0..2 {
         let ratio = duration(&summary, job) as f64 / alone as f64;
         assert!((ratio - 2.0).abs() < 0.02, "job {job}: {ratio}");
+    }
+}
+
+#[test]
+fn jobs_of_different_priorities_share_the_ports_of_a_host() {
+    let mut spec = collective(single_switch(4), 4, "all-reduce", "ring", 8 << 20);
+    spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [4_500; 8] };
+    let alone = duration(&run(&spec).0, 0);
+    let (summary, _) = run(&with_twin(spec, |job| job.priority = Some(5)));
+    for job in 0..2 {
+        let ratio = duration(&summary, job) as f64 / alone as f64;
+        assert!((1.8..2.05).contains(&ratio), "job {job}: {ratio}");
     }
 }
 

@@ -57,7 +57,7 @@ impl Task {
             peer: number(!is_sender),
             first_psn: Psn::new(pair),
             peer_first_psn: Psn::new(pair),
-            rate: Controller::LineRate,
+            rate: Controller::LINE_RATE,
             cnp_interval: None,
             reads: Reads::NONE,
             memory: (!is_sender).then_some(Region {

@@ -58,7 +58,7 @@ pub(crate) fn settings(mtu_bytes: u32, own: End, peer: End, memory_bytes: usize)
         peer: number(peer),
         first_psn: Psn::new(own.first_psn),
         peer_first_psn: Psn::new(peer.first_psn),
-        rate: Controller::LineRate,
+        rate: Controller::LINE_RATE,
         cnp_interval: None,
         reads: Reads { requested_max: 4, served_max: 8 },
         memory: Some(Region { address: own.address, bytes, remote_key }),

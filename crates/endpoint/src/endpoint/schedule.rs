@@ -190,7 +190,7 @@ mod tests {
             peer: Qpn::default(),
             first_psn: Psn::new(0),
             peer_first_psn: Psn::new(0),
-            rate: Controller::LineRate,
+            rate: Controller::LINE_RATE,
             cnp_interval: None,
             reads: Reads::NONE,
             memory: None,

@@ -107,6 +107,7 @@ impl Roce {
             controller: spec
                 .transport
                 .rate_control
+                .config()
                 .controller(spec.transport.mtu_bytes, spec.fabric.topology.builder().host_link().rate()),
             roles: Vec::new(),
             senders: Vec::new(),
@@ -152,7 +153,7 @@ impl Roce {
             first_psn,
             peer_first_psn: first_psn,
             rate: self.controller.clone(),
-            cnp_interval: self.spec.transport.rate_control.cnp_interval(),
+            cnp_interval: self.spec.transport.rate_control.config().cnp_interval(),
             reads: Reads::NONE,
             memory: match end {
                 End::Sender => None,

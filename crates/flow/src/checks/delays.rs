@@ -84,7 +84,7 @@ pub(crate) fn check_rings<'a>(
 
 /// Whether paths must be examined.
 pub(crate) fn may_exceed(spec: &RunSpec, graph: &Graph) -> bool {
-    spec.transport.rate_control.target_delay(0).is_some() || may_expire(spec, graph)
+    spec.transport.rate_control.config().target_delay(0).is_some() || may_expire(spec, graph)
 }
 
 /// Whether the timeout is not above an upper bound of all delays.
@@ -191,7 +191,7 @@ impl<'a> Delays<'a> {
             self.acknowledged = FirstAcknowledgement { after: acknowledged, hosts };
         }
         let links = path.legs.len() as u64;
-        let Some(target) = self.transport.rate_control.target_delay(links) else { return };
+        let Some(target) = self.transport.rate_control.config().target_delay(links) else { return };
         let excess = self.late.as_ref().map_or(0, |late| late.rtt.0 - late.target.0);
         if packet.0.saturating_sub(target.0) > excess {
             self.late = Some(LateRoundTrip { rtt: packet, target, hosts });

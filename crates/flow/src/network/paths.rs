@@ -6,7 +6,7 @@ use crate::network::{Leg, Network};
 use crate::rates::{RATE_BITS, time_for, work_of_bytes};
 use ::paths::PathHash;
 use jobs::{Jobs, QueuePair};
-use spec::{RateControlSpec, RunSpec, SpecError, TransportSpec, unsupported};
+use spec::{RunSpec, SpecError, TransportSpec, unsupported};
 use std::cell::Cell;
 use std::collections::HashMap;
 use units::{AttachmentId, Span};
@@ -90,13 +90,10 @@ struct WireBytes {
     ack_weight: u32,
 }
 
-/// Maximum number of outstanding packets of a queue pair, as long as no delay is above the target of Swift.
+/// Maximum number of outstanding packets of a queue pair, as long as no delay is above the target of its rate
+/// control.
 fn window_packets(transport: &TransportSpec) -> u32 {
-    let window = match transport.rate_control {
-        RateControlSpec::Swift(swift) => (swift.window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32,
-        _ => u32::MAX,
-    };
-    window.min(transport.connection().window_packets)
+    transport.rate_control.config().window_packets_max().min(transport.connection().window_packets)
 }
 
 /// Paths through a fabric.

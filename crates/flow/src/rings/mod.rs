@@ -138,7 +138,7 @@ fn is_plain(job: &JobSpec) -> bool {
 /// Whether senders have a rate control, and more chunks than events can number.
 fn is_beyond_events(spec: &RunSpec, relay: &Relay) -> bool {
     let chunks = relay.transfers().saturating_mul(spec.transport.qps_per_rank_pair.into());
-    !spec.transport.rate_control.is_line_rate() && chunks > jobs::CHUNKS_MAX
+    spec.transport.rate_control.config().is_paced() && chunks > jobs::CHUNKS_MAX
 }
 
 fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {

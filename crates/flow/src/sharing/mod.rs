@@ -166,7 +166,7 @@ pub(crate) fn reacts(
     // A frame has at least one byte, so most chunks need no count of frames.
     let is_longer = |bytes: u64| bytes > window && paths.frames.count(bytes).frames > window;
     chunks.any(is_longer)
-        || !spec.transport.rate_control.is_line_rate() && outlasts(paths.network.round_trip_bytes())
+        || spec.transport.rate_control.config().is_paced() && outlasts(paths.network.round_trip_bytes())
 }
 
 /// The largest chunk of each transfer [bytes].

@@ -72,7 +72,7 @@ fn world_bytes(spec: &RunSpec, ports: u64, total: &Total) -> u64 {
     let selective = if spec.transport.recovery == LossRecovery::Selective { SELECTIVE_BYTES } else { 0 };
     let lazy = total.lazy.saturating_mul(LAZY_BYTES);
     let chunks = (total.chunks - total.lazy).saturating_mul(CHUNK_BYTES);
-    let is_paced = !spec.transport.rate_control.is_line_rate();
+    let is_paced = spec.transport.rate_control.config().is_paced();
     let paced = if is_paced { PACER_BYTES } else { 0 };
     let resident = total.queue_pairs - total.lazy;
     let queue_pairs = resident.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);

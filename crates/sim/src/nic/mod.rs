@@ -46,7 +46,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
-use transport::{Config, Controller, Unsent};
+use transport::{Config, Controller, RateControl, Unsent};
 use units::{Instant, Rate, Span, State};
 
 /// Outputs of a host while it is processed.

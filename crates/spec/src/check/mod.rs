@@ -125,7 +125,7 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
 }
 
 fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {
-    rate_control.limits().into_iter().try_for_each(|Limit { field, number, allowed, limited_by }| {
+    rate_control.config().limits().into_iter().try_for_each(|Limit { field, number, allowed, limited_by }| {
         within(format!("transport.rate_control.{field}"), number, allowed, limited_by)
     })
 }

@@ -17,7 +17,9 @@ pub use ::topology::{
     RailOptimised, RailPods, SingleSwitch, TopologySpec,
 };
 pub use ::transport::tcp::CongestionKind;
-pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
+pub use ::transport::{
+    AdapterConfig, DcqcnConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
+};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use fabric::{
     ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,

@@ -1,7 +1,7 @@
 //! Marks become notifications, at most one in each interval, and notifications slow the sender down.
 
 use crate::lab::{Channel, Lab, config, settings};
-use fabricbench_transport::{Controller, DcqcnConfig, DcqcnPacer, Recovery};
+use fabricbench_transport::{DcqcnConfig, RateControlConfig, Recovery};
 use units::{Instant, Rate, Span};
 
 const END: Instant = Instant(1_000_000_000_000);
@@ -24,7 +24,7 @@ const DCQCN: DcqcnConfig = DcqcnConfig {
 fn run(marked: u64, cnp_interval: Option<Span>) -> Lab {
     let make = |end| {
         let mut made = settings(end, config(Recovery::GoBackN), 128_000);
-        made.rate = Controller::Dcqcn(DcqcnPacer::new(DCQCN, Rate::from_gbps(10)));
+        made.rate = DCQCN.controller(1_024, Rate::from_gbps(10));
         made.cnp_interval = cnp_interval;
         (made.config.message_bytes, made.config.window_packets) = (2_048, 256);
         made
@@ -51,7 +51,7 @@ fn a_driver_that_comes_late_keeps_the_rate_but_saves_up_nothing() {
     let sent_until = |step: Span| {
         let mut end = crate::lab::End::new(&settings(0, config(Recovery::GoBackN), 0));
         let mut made = settings(0, config(Recovery::GoBackN), 0);
-        made.rate = Controller::Dcqcn(DcqcnPacer::new(DCQCN, Rate::from_gbps(10)));
+        made.rate = DCQCN.controller(1_024, Rate::from_gbps(10));
         made.config.window_packets = 100_000;
         end.queue_pair = fabricbench_transport::QueuePair::new(&made).unwrap();
         end.queue_pair.post_write(0, 100_000_000).unwrap();

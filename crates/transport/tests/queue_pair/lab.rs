@@ -41,7 +41,7 @@ pub(crate) fn settings(end: usize, config: Config, memory_bytes: usize) -> Setti
         peer: qpn(1 - end),
         first_psn: first_psn(end),
         peer_first_psn: first_psn(1 - end),
-        rate: Controller::LineRate,
+        rate: Controller::LINE_RATE,
         cnp_interval: Some(Span::from_us(50)),
         reads: Reads::NONE,
         memory: Some(Region { address: ADDRESS, bytes: memory_bytes as u64, remote_key: KEY }),

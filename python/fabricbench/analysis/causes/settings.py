@@ -64,5 +64,10 @@ def lossy_setting(run_spec: Mapping[str, Any]) -> str:
     return "PFC is off" if reacts_to_ecn(run_spec) else "PFC is off, senders do not react to ECN"
 
 
+def data_classes(run_spec: Mapping[str, Any]) -> str:
+    """Return the priorities of the data of all jobs, as text."""
+    return ", ".join(map(str, sorted(data_priorities(run_spec))))
+
+
 def _holds_for_data(setting: Mapping[str, Any] | None, run_spec: Mapping[str, Any]) -> bool:
     return setting is not None and data_priorities(run_spec).issubset(setting["priorities"])

@@ -1,6 +1,7 @@
 """Rate controls of a plan: Swift, TIMELY, and the choice of one. DCQCN, with its presets, is in `dcqcn`.
 
-Each is one model here, a field of `RateControl`, and one file of `crates/transport/src/rate` in the engine.
+Each is one model here, a field of `RateControl`, and one file of `crates/transport/src/congestion` in the
+engine.
 """
 
 from fractions import Fraction

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from math import gcd
 from typing import Any, Final
 
-from fabricbench.plan.jobs import data_priorities
+from fabricbench.analysis.causes.settings import data_classes
 from fabricbench.report.output.sonic_pools import (
     LOSSLESS_POOL,
     WORKED_OUT,
@@ -222,7 +222,7 @@ def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"buffer.cell: {switch['buffer']['cell_bytes']} bytes, which are the chip's"
     if switch.get("markers"):
         yield "switch.markers: what colours frames, for which SONiC has POLICER with rules that name it"
-    classes = ", ".join(map(str, sorted(data_priorities(run_spec))))
+    classes = data_classes(run_spec)
     yield f"transport.priorities: DSCP_TO_TC_MAP has to take the DSCP of your hosts' data to class {classes}"
     control = run_spec["transport"]["rate_control"]["kind"]
     if control != "line-rate":

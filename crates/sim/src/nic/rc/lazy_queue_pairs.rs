@@ -14,7 +14,7 @@ use crate::nic::Host;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use transport::Controller;
+use transport::{Controller, RateControl};
 use units::{Instant, State};
 
 /// Parameters of the queue pairs of a host, by number.

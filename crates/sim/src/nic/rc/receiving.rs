@@ -15,7 +15,7 @@ use crate::packet::{Kind, Packet};
 use crate::record::Record;
 use engine::Message;
 use record::ChunkStatus;
-use transport::{AckOutcome, Config, Loss, Position, Recovery};
+use transport::{AckOutcome, Config, Feedback, Position, RateControl, Recovery};
 use units::{Instant, Span};
 
 impl Host {
@@ -226,15 +226,13 @@ impl Host {
         let Some(state) = self.senders.get_mut(packet.connection()) else { return };
         state.count(&mut self.sends, Sends::count_nak);
         self.follow_up(packet, context, Sender::on_nak);
-        self.notify_loss(packet.connection(), Loss::Nak, packet.at());
+        self.notify(packet.connection(), &Feedback { is_nak: true, ..Feedback::at(packet.at()) });
     }
 
     /// A congestion notification arrived.
     #[cold]
     pub(crate) fn receive_cnp(&mut self, packet: &Packet) {
-        if let Some(pacer) = self.pacers.get_mut(packet.connection()) {
-            pacer.on_cnp(packet.at());
-        }
+        self.notify(packet.connection(), &Feedback { is_cnp: true, ..Feedback::at(packet.at()) });
         if let Some(state) = self.senders.get_mut(packet.connection()) {
             state.count(&mut self.sends, Sends::count_notification);
         }
@@ -254,7 +252,7 @@ impl Host {
         let Some(state) = senders.get_mut(sender) else { return };
         let outcome = acknowledge(state, config, sends, packet);
         if data_frames.uses_acks && outcome.progressed() {
-            pacers[sender].on_ack(now, outcome.packets, packet.is_marked());
+            pacers[sender].on_feedback(&outcome.feedback(config, now, packet.is_marked()));
         }
         let is_counted = state.is_counted();
         let completed = state.complete(outcome.completed);

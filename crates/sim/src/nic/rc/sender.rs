@@ -14,7 +14,8 @@ use engine::Message;
 use record::ChunkStatus;
 use std::iter::repeat;
 use transport::{
-    AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome, Unsent,
+    AckOutcome, Config, Controller, NextPacket, Position, RateControl, Recovery, Requester, TimeoutOutcome,
+    Unsent,
 };
 use units::{Instant, State};
 use wire::{Framing, Opcode, Psn};
@@ -286,7 +287,7 @@ impl Sender {
     }
 
     /// The next data packet of sender `number`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_packet(
         &mut self,
         number: u32,

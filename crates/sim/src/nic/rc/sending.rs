@@ -12,18 +12,8 @@ use crate::nic::{Context, Host};
 use crate::packet::ConnectionId;
 use crate::record::{Record, SendReport};
 use record::ChunkStatus;
-use transport::{Config, Controller, Loss, TimeoutOutcome};
+use transport::{Config, Controller, Feedback, RateControl, TimeoutOutcome};
 use units::Instant;
-
-/// State of a queue pair that was just served.
-enum Served {
-    /// It has nothing to send now.
-    Idle,
-    /// It has more to send.
-    Active,
-    /// It has more to send, from this time on.
-    Paced(Instant),
-}
 
 impl Host {
     /// Sends the next packet by a port.
@@ -99,41 +89,35 @@ impl Host {
     /// Serves the next queue pair, the first active one of a port.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
-        if context.is_large()
-            && let Some(ahead) = self.ports[port].connection_ahead()
-        {
-            prefetch_sender(&self.senders, &self.pacers, ahead);
-        }
-        let served = self.serve_once(port, sender, now, context);
-        let port = &mut self.ports[port];
-        match served {
-            Served::Idle => port.drop_first(),
-            Served::Paced(ready_at) => port.rotate_or_defer(ConnectionId::rc(sender), ready_at, now),
-            Served::Active => port.rotate(ConnectionId::rc(sender)),
-        }
-        port.schedule(now);
+        self.serve_as::<false>(port, sender, now, context);
     }
 
     /// Serves a queue pair that was removed from its lane.
+    #[inline(never)]
     pub(crate) fn serve_in_lane(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
-        let served = self.serve_once(port, sender, now, context);
-        let (priority, port) = (self.senders[sender].priority(), &mut self.ports[port]);
-        match served {
-            Served::Idle => {}
-            Served::Paced(ready_at) => {
-                port.enqueue_or_defer(ConnectionId::rc(sender), priority, ready_at, now);
-            }
-            Served::Active => port.enqueue_or_defer(ConnectionId::rc(sender), priority, now, now),
-        }
+        self.serve_as::<true>(port, sender, now, context);
     }
 
-    /// Sends the next packet of a queue pair, if its rate controller lets it.
+    /// Sends the next packet of a queue pair, if its rate controller lets it, and puts the queue pair behind
+    /// the others: those of its lane, or the active ones of the port, where it is the first.
     #[inline(always)]
-    fn serve_once(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) -> Served {
+    fn serve_as<const IN_LANE: bool>(
+        &mut self,
+        port: usize,
+        sender: u32,
+        now: Instant,
+        context: &mut Context,
+    ) {
         let sent = now + self.latency;
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
-        let state = &mut senders[sender];
+        if !IN_LANE
+            && context.is_large()
+            && let Some(ahead) = port.connection_ahead()
+        {
+            prefetch_sender(senders, pacers, ahead);
+        }
+        let (id, state) = (ConnectionId::rc(sender), &mut senders[sender]);
         let window_packets = window_packets(pacers, data_frames, sender);
         let service = Service { now, sent, window_packets };
         let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender]) } else { None };
@@ -149,13 +133,19 @@ impl Host {
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        let served = if !state.stays_active(config, window_packets) {
-            Served::Idle
-        } else {
-            pacer.map_or(Served::Active, |pacer| Served::Paced(pacer.ready_at()))
-        };
+        let stays = state.stays_active(config, window_packets);
+        match (IN_LANE, pacer) {
+            (true, _) if !stays => {}
+            (true, pacer) => {
+                let ready_at = pacer.map_or(now, |pacer| pacer.ready_at());
+                port.enqueue_or_defer(id, state.priority(), ready_at, now);
+            }
+            (false, _) if !stays => port.drop_first(),
+            (false, Some(pacer)) => port.rotate_or_defer(id, pacer.ready_at(), now),
+            (false, None) => port.rotate(id),
+        }
         arm_timer(timers, sender, state, config, context);
-        served
+        port.schedule(now);
     }
 
     pub(crate) fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context) {
@@ -163,7 +153,7 @@ impl Host {
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
         if outcome != TimeoutOutcome::NotDue && state.count(&mut self.sends, Sends::count_timeout) {
-            self.notify_loss(sender, Loss::Timeout, now);
+            self.notify(sender, &Feedback { is_timeout: true, ..Feedback::at(now) });
         }
         if outcome == TimeoutOutcome::Failed {
             self.fail_sender(sender, now, context);
@@ -174,11 +164,11 @@ impl Host {
         make_ready(ports, config, sender, state, window_packets(pacers, data_frames, sender), now);
     }
 
-    /// Notifies the rate controller of a sender of a loss.
+    /// Notifies the rate controller of a sender of a NAK, a timeout or a CNP.
     #[cold]
-    pub(crate) fn notify_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
+    pub(crate) fn notify(&mut self, sender: u32, feedback: &Feedback<'_>) {
         if let Some(pacer) = self.pacers.get_mut(sender) {
-            pacer.on_loss(now, loss);
+            pacer.on_feedback(feedback);
         }
     }
 

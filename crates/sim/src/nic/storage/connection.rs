@@ -11,8 +11,8 @@ use crate::record::{Frame, FrameKind, Record};
 use engine::Message;
 use std::collections::VecDeque;
 use transport::{
-    CnpLimiter, Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester,
-    VerbTransmit,
+    CnpLimiter, Config, Controller, Position, RateControl, ReadResponses, Reply, Responder, Verb,
+    VerbRequester, VerbTransmit,
 };
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};

@@ -31,7 +31,9 @@ use connection::{Connection, Leaving, payload_bytes};
 use engine::Message;
 use tag::{Tag, connection_of};
 use target::{Target, is_worth_a_report};
-use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, read_range};
+use transport::{
+    AckOutcome, Config, Disposition, Feedback, Position, RateControl, TimeoutOutcome, Verb, read_range,
+};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -356,7 +358,9 @@ impl Storage {
     /// A congestion notification has arrived.
     fn on_cnp(&mut self, packet: &Packet) {
         let index = connection_of(packet);
-        self.connections[index].controller.on_cnp(packet.at());
+        self.connections[index]
+            .controller
+            .on_feedback(&Feedback { is_cnp: true, ..Feedback::at(packet.at()) });
         if let Some(tag) = self.connections[index].last {
             self.report_of(index, tag).cnps += 1;
         }

@@ -81,7 +81,7 @@ fn port_metrics(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Selected>
 /// The rates of every k-th queue pair, up to the configured number; empty without rate control.
 fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Selected> {
     let most = spec.observe.series_qps as usize;
-    if most == 0 || spec.transport.rate_control.is_line_rate() {
+    if most == 0 || !spec.transport.rate_control.config().is_paced() {
         return Vec::new();
     }
     let stride = (flows.queue_pair_count() as usize).div_ceil(most).max(1);

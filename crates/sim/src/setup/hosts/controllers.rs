@@ -32,7 +32,11 @@ impl<'a> Controllers<'a> {
 
     fn begin(&self, rate: Rate) -> Controller {
         let transport = &self.spec.transport;
-        transport.rate_control.controller(transport.mtu_bytes, rate).in_adapter(self.adapter.as_ref())
+        transport
+            .rate_control
+            .config()
+            .controller(transport.mtu_bytes, rate)
+            .in_adapter(self.adapter.as_ref())
     }
 
     /// The controller of a queue pair that sends by `attachment`.

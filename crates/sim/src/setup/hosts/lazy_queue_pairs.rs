@@ -8,7 +8,7 @@ use crate::setup::hosts::{may_reorder, queue_pair_end};
 use crate::setup::traffic::flows::Flows;
 use crate::setup::two_phase::has_one_rank_per_host;
 use jobs::OneJob;
-use spec::{JobSpec, LossRecovery, QpMode, RateControlSpec, RunSpec};
+use spec::{JobSpec, LossRecovery, QpMode, RunSpec};
 use std::fmt;
 use std::sync::Arc;
 use topology::Graph;
@@ -17,7 +17,8 @@ use units::{AttachmentId, HostId};
 /// Whether queue pairs of a job may be created when first used and dropped when complete. Each must have
 /// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
 /// as reordering. Excluded are ranks that share a host, which copy in memory, jobs that share hosts with
-/// others (`shares_hosts`), and Swift, which needs the length of each path in advance.
+/// others (`shares_hosts`), and rate controls that
+/// need the length of each path in advance.
 pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec, shares_hosts: bool) -> bool {
     !shares_hosts
         && job.phases_planned() == Some(1)
@@ -25,7 +26,7 @@ pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec, shares_hosts: bool) -> 
         && spec.transport.qp_mode == QpMode::PerChunk
         && spec.transport.recovery == LossRecovery::GoBackN
         && !may_reorder(&spec.fabric)
-        && !matches!(spec.transport.rate_control, RateControlSpec::Swift(_))
+        && !spec.transport.rate_control.config().uses_links()
 }
 
 /// Parameters of the queue pairs of a host, computed on demand.

@@ -20,7 +20,7 @@ use controllers::Controllers;
 use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use queue_pair_indices::{AtHost, PairsAtHost};
-use spec::{FabricSpec, LoadBalancing, RateControlSpec, RunSpec};
+use spec::{FabricSpec, LoadBalancing, RunSpec};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -150,10 +150,8 @@ impl<'a> HostMaker<'a> {
                 (Sender::all(jobs.iter().flat_map(from), &sends), receivers)
             }
         };
-        let links = match self.spec.transport.rate_control {
-            RateControlSpec::Swift(_) => self.links_to_peers(&at_host, host),
-            _ => Vec::new(),
-        };
+        let uses_links = self.spec.transport.rate_control.config().uses_links();
+        let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
         HostFlows { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
     }
 
@@ -337,7 +335,7 @@ pub(super) fn queue_pair_settings(
         config: Arc::clone(config),
         framing: fabric.framing,
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-        cnp_interval: spec.transport.rate_control.cnp_interval(),
+        cnp_interval: spec.transport.rate_control.config().cnp_interval(),
         controllers: host
             .ports
             .iter()

@@ -128,7 +128,7 @@ fn intake_plan(
     if drain.is_none() && !will_change {
         return None;
     }
-    let notifies = spec.transport.rate_control.cnp_interval().is_some();
+    let notifies = spec.transport.rate_control.config().cnp_interval().is_some();
     let is_paused =
         |priority: &u8| spec.fabric.switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(priority));
     let paused: Vec<_> = spec.data_priorities().into_iter().filter(is_paused).map(Priority).collect();

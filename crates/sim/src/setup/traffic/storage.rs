@@ -143,7 +143,7 @@ fn add_connection_ends(
             },
             priority: Priority(spec.priority_of(pair.job)),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-            cnp_interval: spec.transport.rate_control.cnp_interval(),
+            cnp_interval: spec.transport.rate_control.config().cnp_interval(),
             controller: controllers.of(attachments[end]),
             port: graph.attachment(attachments[end]).host_port,
             is_captured: captured.contains(&pair.number),

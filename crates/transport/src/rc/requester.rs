@@ -1,10 +1,10 @@
 //! Requester of a reliable connection for bulk WRITEs: segments posted work into packets, processes
 //! acknowledgements and timeouts, resends by go-back-N or one by one.
 
-use crate::in_flight::{InFlight, Mode};
-use crate::segment::Cursor;
-use crate::selective::Resends;
-use crate::{Config, NextPacket, Position, Recovery, Transmit};
+use super::in_flight::{InFlight, Mode};
+use super::segment::Cursor;
+use super::selective::Resends;
+use crate::{Config, Feedback, NextPacket, Position, Recovery, Transmit};
 use units::{Instant, State};
 use wire::Psn;
 
@@ -22,6 +22,19 @@ impl AckOutcome {
     #[must_use]
     pub const fn progressed(&self) -> bool {
         self.packets > 0
+    }
+
+    /// Feedback for the rate control from the acknowledgement that arrived at `now`, marked "congestion
+    /// experienced" or not.
+    #[must_use]
+    pub fn feedback(&self, config: &Config, now: Instant, is_marked: bool) -> Feedback<'static> {
+        let acknowledged_bytes = u64::from(self.packets) * u64::from(config.mtu_bytes);
+        Feedback {
+            acknowledged_packets: self.packets,
+            acknowledged_bytes,
+            marked_bytes: if is_marked { acknowledged_bytes } else { 0 },
+            ..Feedback::at(now)
+        }
     }
 }
 
@@ -158,7 +171,7 @@ impl Requester {
     /// The next packet, if windows and state allow one; see [`Self::can_transmit`]. A packet that fills the
     /// window of the rate controller requests an acknowledgement, since that window might otherwise open only
     /// after a timeout.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(
         &mut self,
         config: &Config,

@@ -2,7 +2,9 @@
 
 use super::sender::{Sender, source};
 use super::{Completion, PostError, Received, Settings, Source, Status, WorkId};
-use crate::{AckOutcome, Config, Controller, Loss, Position, Requester, TimeoutOutcome, Verb};
+use crate::{
+    AckOutcome, Config, Controller, Feedback, Position, RateControl, Requester, TimeoutOutcome, Verb,
+};
 use std::collections::VecDeque;
 use units::{Instant, Span};
 use wire::aeth::RnrTimer;
@@ -194,20 +196,20 @@ impl SendQueue {
         }
         let outcome = self.requester.on_timeout(config, now, &self.posted);
         if outcome == TimeoutOutcome::Resend {
-            self.rate.on_loss(now, Loss::Timeout);
+            self.rate.on_feedback(&Feedback { is_timeout: true, ..Feedback::at(now) });
         }
         outcome
     }
 
     pub(super) fn on_cnp(&mut self, now: Instant) {
         self.notified_at = now;
-        self.rate.on_cnp(now);
+        self.rate.on_feedback(&Feedback { is_cnp: true, ..Feedback::at(now) });
     }
 
     /// Processes an ACK.
     pub(super) fn on_ack(&mut self, config: &Config, ack: Acknowledgement, done: &mut VecDeque<Completion>) {
         let outcome = self.requester.on_ack(config, ack, &self.posted);
-        self.complete(outcome, ack, done);
+        self.complete(config, outcome, ack, done);
     }
 
     /// Processes a NAK "PSN sequence error".
@@ -218,8 +220,8 @@ impl SendQueue {
         done: &mut VecDeque<Completion>,
     ) {
         let outcome = self.requester.on_missing(config, ack, &self.posted);
-        self.complete(outcome, ack, done);
-        self.rate.on_loss(ack.now, Loss::Nak);
+        self.complete(config, outcome, ack, done);
+        self.rate.on_feedback(&Feedback { is_nak: true, ..Feedback::at(ack.now) });
     }
 
     /// Processes a response to a READ.
@@ -241,7 +243,7 @@ impl SendQueue {
         }
         let work = self.posted[awaited.work].work;
         let outcome = self.requester.on_response(config, ack.now, ack.psn);
-        self.complete(outcome.completed, ack, done);
+        self.complete(config, outcome.completed, ack, done);
         if outcome.is_placed {
             ResponseEffect::Placed { work, offset_bytes: awaited.offset_bytes }
         } else {
@@ -264,9 +266,9 @@ impl SendQueue {
             return true;
         }
         if let Some(outcome) = self.requester.on_not_ready(config, ack, is_waiting, &self.posted) {
-            self.complete(outcome, ack, done);
+            self.complete(config, outcome, ack, done);
             if !config.recovery.is_selective() {
-                self.rate.on_loss(now, Loss::Nak);
+                self.rate.on_feedback(&Feedback { is_nak: true, ..Feedback::at(now) });
             }
         }
         // A copy, or the NAK of another packet sent before the first RNR NAK arrived.
@@ -293,14 +295,22 @@ impl SendQueue {
         let Acknowledgement { now, psn, .. } = ack;
         self.requester.work_at(config, psn, &self.posted)?;
         let outcome = self.requester.on_newest(config, now, newest, &self.posted);
-        self.complete(outcome, ack, done);
+        self.complete(config, outcome, ack, done);
         self.requester.work_at(config, psn, &self.posted)
     }
 
-    fn complete(&mut self, outcome: AckOutcome, ack: Acknowledgement, done: &mut VecDeque<Completion>) {
+    fn complete(
+        &mut self,
+        config: &Config,
+        outcome: AckOutcome,
+        ack: Acknowledgement,
+        done: &mut VecDeque<Completion>,
+    ) {
         if outcome.progressed() {
             self.rnr_retries = 0;
-            self.rate.on_ack(ack.now, outcome.packets, ack.is_marked);
+            if self.rate.uses_acks() {
+                self.rate.on_feedback(&outcome.feedback(config, ack.now, ack.is_marked));
+            }
         }
         let completed = self.posted.drain(..outcome.completed as usize);
         done.extend(

@@ -12,10 +12,12 @@
 //! its bytes. Timers are applied lazily, at the next send or CNP of the queue pair. Integer arithmetic: rates
 //! in bit/s, alpha and g in 2^-20.
 
-use crate::RateControl;
+use super::{Controller, Feedback, RateControl, RateControlConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use units::{Instant, Rate, Span, State};
+use wire::Psn;
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
@@ -58,9 +60,90 @@ pub struct DcqcnConfig {
     pub cnp_interval_ps: u64,
 }
 
-/// Rate control state of one queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+impl RateControlConfig for DcqcnConfig {
+    fn controller(&self, _mtu_bytes: u32, line_rate: Rate) -> Controller {
+        Controller::Dcqcn(Dcqcn::new(*self, line_rate))
+    }
+
+    fn cnp_interval(&self) -> Option<Span> {
+        Some(Span(self.cnp_interval_ps))
+    }
+
+    fn interval_max(&self, packet_bytes: u64, _timeout: Span) -> Span {
+        Rate::from_bps(self.rate_min_bps).span_of(packet_bytes)
+    }
+}
+
+/// DCQCN of one queue pair, which needs little memory before the first CNP: until then it paces at line rate.
+#[derive(Clone, Debug, State)]
 pub struct Dcqcn {
+    /// State at the first CNP.
+    #[state(skip)]
+    initial: Arc<ReactionPoint>,
+    ready_at: Instant,
+    /// Size on the link of the last packet, until the first CNP.
+    wire_bytes: u32,
+    /// Allocated at the first CNP.
+    reaction_point: Option<Box<ReactionPoint>>,
+}
+
+impl Dcqcn {
+    /// Starts at the rate of the port.
+    #[must_use]
+    pub fn new(config: DcqcnConfig, line_rate: Rate) -> Self {
+        let initial = Arc::new(ReactionPoint::new(config, line_rate));
+        Self { initial, ready_at: Instant::ZERO, wire_bytes: 0, reaction_point: None }
+    }
+
+    #[cold]
+    fn begin(&self) -> Box<ReactionPoint> {
+        let mut reaction_point = *self.initial;
+        if self.wire_bytes > 0 {
+            let paced_for = self.initial.span_at_line_rate(self.wire_bytes);
+            reaction_point.on_sent(Instant(self.ready_at.0 - paced_for.0), self.wire_bytes);
+        }
+        Box::new(reaction_point)
+    }
+}
+
+impl RateControl for Dcqcn {
+    #[inline]
+    fn ready_at(&self) -> Instant {
+        self.ready_at
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Instant, _psn: Psn, wire_bytes: u32) {
+        if let Some(reaction_point) = &mut self.reaction_point {
+            reaction_point.on_sent(now, wire_bytes);
+            self.ready_at = reaction_point.ready_at;
+        } else {
+            self.wire_bytes = wire_bytes;
+            self.ready_at = now + self.initial.span_at_line_rate(wire_bytes);
+        }
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        if feedback.is_cnp {
+            let mut reaction_point = self.reaction_point.take().unwrap_or_else(|| self.begin());
+            reaction_point.on_cnp(feedback.now);
+            self.ready_at = reaction_point.ready_at;
+            self.reaction_point = Some(reaction_point);
+        }
+    }
+
+    fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+        let reaction_point = self.reaction_point.as_ref();
+        Some(
+            reaction_point.map_or(self.initial.current_bps, |reaction_point| reaction_point.rate_bps_at(now)),
+        )
+    }
+}
+
+/// Reaction point of DCQCN: rates, alpha and timers of one queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+struct ReactionPoint {
     #[state(skip)]
     config: DcqcnConfig,
     /// Rate of the port [bit/s].
@@ -84,10 +167,9 @@ pub struct Dcqcn {
     byte_rounds: u32,
 }
 
-impl Dcqcn {
+impl ReactionPoint {
     /// Starts at the rate of the port.
-    #[must_use]
-    pub const fn new(config: DcqcnConfig, line_rate: Rate) -> Self {
+    const fn new(config: DcqcnConfig, line_rate: Rate) -> Self {
         Self {
             config,
             line_rate_bps: line_rate.bps(),
@@ -111,21 +193,8 @@ impl Dcqcn {
 
     /// Pacing time of a packet at line rate.
     #[inline]
-    #[must_use]
-    pub(crate) fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
+    fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
         Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
-    }
-
-    /// Current rate [bit/s].
-    #[must_use]
-    pub const fn rate_bps(&self) -> u64 {
-        self.current_bps
-    }
-
-    /// Alpha [2^-20].
-    #[must_use]
-    pub const fn alpha_2e20(&self) -> u64 {
-        self.alpha
     }
 
     /// Applies the timers that have expired by `now`, in order of time.
@@ -201,14 +270,8 @@ impl Dcqcn {
             self.increase_due = Instant::NEVER;
         }
     }
-}
 
-impl RateControl for Dcqcn {
-    #[inline]
-    fn ready_at(&self) -> Instant {
-        self.ready_at
-    }
-
+    /// A packet was sent at `now`; it occupies `wire_bytes` of the link.
     fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
         self.advance(now);
         let below_line = self.current_bps < self.line_rate_bps;
@@ -224,6 +287,7 @@ impl RateControl for Dcqcn {
         self.ready_at = self.paid_at();
     }
 
+    /// A congestion notification packet arrived.
     fn on_cnp(&mut self, now: Instant) {
         self.advance(now);
         if now < self.next_cut {
@@ -250,17 +314,18 @@ impl RateControl for Dcqcn {
         self.ready_at = self.paid_at();
     }
 
-    /// Applies the timers that expire until `now` on a copy.
-    fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+    /// Rate at `now` [bit/s]: applies the timers that expire until then on a copy.
+    fn rate_bps_at(&self, now: Instant) -> u64 {
         let mut ahead = *self;
         ahead.advance(now);
-        Some(ahead.current_bps)
+        ahead.current_bps
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// The parameters of the paper.
     const PAPER: DcqcnConfig = DcqcnConfig {
@@ -285,37 +350,37 @@ mod tests {
 
     #[test]
     fn the_first_cnp_halves_the_rate_and_one_period_protects_it() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(100));
-        assert_eq!((rate.rate_bps(), rate.alpha_2e20()), (20_000_000_000, ONE));
+        assert_eq!((rate.current_bps, rate.alpha), (20_000_000_000, ONE));
         rate.on_cnp(at_us(149));
-        assert_eq!(rate.rate_bps(), 20_000_000_000);
+        assert_eq!(rate.current_bps, 20_000_000_000);
         rate.on_cnp(at_us(150));
-        assert_eq!(rate.rate_bps(), 10_000_000_000);
+        assert_eq!(rate.current_bps, 10_000_000_000);
     }
 
     #[test]
     fn the_first_cut_takes_off_half_of_the_initial_alpha() {
         let mut rate =
-            Dcqcn::new(DcqcnConfig { initial_alpha_2e20: Some(ONE as u32 / 4), ..PAPER }, LINE_RATE);
+            ReactionPoint::new(DcqcnConfig { initial_alpha_2e20: Some(ONE as u32 / 4), ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
-        assert_eq!((rate.rate_bps(), rate.alpha_2e20()), (35_000_000_000, ONE / 4 - ONE / 1024 + ONE / 256));
-        let mut none = Dcqcn::new(DcqcnConfig { initial_alpha_2e20: Some(0), ..PAPER }, LINE_RATE);
+        assert_eq!((rate.current_bps, rate.alpha), (35_000_000_000, ONE / 4 - ONE / 1024 + ONE / 256));
+        let mut none = ReactionPoint::new(DcqcnConfig { initial_alpha_2e20: Some(0), ..PAPER }, LINE_RATE);
         none.on_cnp(at_us(0));
-        assert_eq!((none.rate_bps(), none.alpha_2e20()), (40_000_000_000, ONE / 256));
+        assert_eq!((none.current_bps, none.alpha), (40_000_000_000, ONE / 256));
     }
 
     #[test]
     fn fast_recovery_halves_the_distance_five_times_then_the_target_rises() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         let mut distance = 20_000_000_000;
         for round in 1..=5 {
             rate.advance(at_us(55 * round));
             distance /= 2;
-            assert_eq!(rate.rate_bps(), 40_000_000_000 - distance);
+            assert_eq!(rate.current_bps, 40_000_000_000 - distance);
         }
-        let mut twice = Dcqcn::new(PAPER, LINE_RATE);
+        let mut twice = ReactionPoint::new(PAPER, LINE_RATE);
         twice.on_cnp(at_us(0));
         twice.on_cnp(at_us(50));
         twice.advance(at_us(50 + 55 * 6));
@@ -324,20 +389,22 @@ mod tests {
 
     #[test]
     fn an_unclamped_target_survives_a_row_of_cuts_but_not_one_after_an_increase() {
-        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
+        let mut rate = ReactionPoint::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
-        assert_eq!((rate.rate_bps(), rate.target_bps), (10_000_000_000, 40_000_000_000));
+        assert_eq!((rate.current_bps, rate.target_bps), (10_000_000_000, 40_000_000_000));
         rate.advance(at_us(105));
-        assert_eq!(rate.rate_bps(), 25_000_000_000);
+        assert_eq!(rate.current_bps, 25_000_000_000);
         rate.on_cnp(at_us(106));
         assert_eq!(rate.target_bps, 25_000_000_000);
     }
 
     #[test]
     fn without_a_byte_counter_hyper_increase_follows_one_additive_round() {
-        let mut rate =
-            Dcqcn::new(DcqcnConfig { byte_counter_bytes: 0, fast_recovery_rounds: 1, ..PAPER }, LINE_RATE);
+        let mut rate = ReactionPoint::new(
+            DcqcnConfig { byte_counter_bytes: 0, fast_recovery_rounds: 1, ..PAPER },
+            LINE_RATE,
+        );
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         let mut targets = [20_000_000_000, 20_040_000_000, 20_440_000_000].into_iter();
@@ -355,86 +422,86 @@ mod tests {
             hyper_increase_bps: 40_000_000,
             ..PAPER
         };
-        let mut rate = Dcqcn::new(config, LINE_RATE);
+        let mut rate = ReactionPoint::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         // Half of R_AI in the first round, all of it in the limit.
         for (rounds, rises_bps) in [(1, 20_000_000), (2, 50_000_000), (100, 3_960_000_000)] {
-            assert!(rate.rate_bps_at(at_us(55 * rounds)).unwrap().abs_diff(20_000_000_000 + rises_bps) <= 10);
+            assert!(rate.rate_bps_at(at_us(55 * rounds)).abs_diff(20_000_000_000 + rises_bps) <= 10);
         }
     }
 
     #[test]
     fn alpha_decays_without_cnps() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.advance(at_us(55));
-        assert_eq!(rate.alpha_2e20(), ONE - ONE / 256);
+        assert_eq!(rate.alpha, ONE - ONE / 256);
         rate.advance(at_us(1_000_000));
-        assert_eq!(rate.alpha_2e20(), 0);
+        assert_eq!(rate.alpha, 0);
     }
 
     #[test]
     fn packets_are_paced_at_the_current_rate() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_sent(at_us(1), 1_000);
         // 8,000 bits at 20 Gb/s are 400 ns.
-        assert_eq!(rate.ready_at(), Instant(1_000_000 + 400_000));
+        assert_eq!(rate.ready_at, Instant(1_000_000 + 400_000));
     }
 
     #[test]
     fn a_packet_is_held_back_by_the_rate_as_it_changes() {
-        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
+        let mut rate = ReactionPoint::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         // Of 2.4 Mbit, 20 Gb/s covers 1.1 in the first 55 us; 30 Gb/s needs 43.3 us for the rest.
         rate.on_sent(at_us(0), 300_000);
-        assert_eq!(rate.ready_at(), Instant(55_000_000 + 43_333_333));
+        assert_eq!(rate.ready_at, Instant(55_000_000 + 43_333_333));
         // A cut after 20 of these 43.3 us leaves 0.7 Mbit to the lower rate.
         rate.on_cnp(at_us(75));
-        assert_eq!(rate.ready_at(), at_us(75) + Span(700_000 * 1_000_000_000_000 / rate.rate_bps()));
+        assert_eq!(rate.ready_at, at_us(75) + Span(700_000 * 1_000_000_000_000 / rate.current_bps));
         // With nothing owed a cut changes nothing.
-        let mut idle = Dcqcn::new(PAPER, LINE_RATE);
+        let mut idle = ReactionPoint::new(PAPER, LINE_RATE);
         idle.on_cnp(at_us(7));
-        assert_eq!(idle.ready_at(), at_us(7));
+        assert_eq!(idle.ready_at, at_us(7));
     }
 
     #[test]
     fn the_rate_stays_within_its_bounds() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         for cnp in 0..200 {
             rate.on_cnp(at_us(50 * cnp));
-            assert!((PAPER.rate_min_bps..=LINE_RATE.bps()).contains(&rate.rate_bps()));
+            assert!((PAPER.rate_min_bps..=LINE_RATE.bps()).contains(&rate.current_bps));
         }
-        assert_eq!(rate.rate_bps(), PAPER.rate_min_bps);
+        assert_eq!(rate.current_bps, PAPER.rate_min_bps);
         rate.advance(at_us(10_000_000));
-        assert_eq!(rate.rate_bps(), LINE_RATE.bps());
+        assert_eq!(rate.current_bps, LINE_RATE.bps());
     }
 
     #[test]
     fn the_byte_counter_raises_the_rate_without_the_timer() {
-        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
+        let mut rate = ReactionPoint::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         for packet in 0..2_700 {
             rate.on_sent(Instant(packet), 4_096);
         }
-        assert_eq!(rate.rate_bps(), 30_000_000_000);
+        assert_eq!(rate.current_bps, 30_000_000_000);
     }
 
     #[test]
     fn bytes_beyond_a_round_of_the_counter_belong_to_the_next() {
-        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
+        let mut rate = ReactionPoint::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         // 10,000 bytes are reached with the third packet, 20,000 with the fifth, 30,000 with the eighth.
         for rate_mbps in [20_000, 20_000, 30_000, 30_000, 35_000, 35_000, 35_000, 37_500] {
             rate.on_sent(at_us(0), 4_096);
-            assert_eq!(rate.rate_bps(), rate_mbps * 1_000_000);
+            assert_eq!(rate.current_bps, rate_mbps * 1_000_000);
         }
     }
 
     #[test]
     fn rounds_of_the_byte_counter_alone_lead_to_additive_increase() {
         let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 2, ..PAPER };
-        let mut rate = Dcqcn::new(config, LINE_RATE);
+        let mut rate = ReactionPoint::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         let mut targets = Vec::new();
@@ -448,7 +515,7 @@ mod tests {
     #[test]
     fn both_counters_past_fast_recovery_lead_to_hyper_increase() {
         let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 1, ..PAPER };
-        let mut rate = Dcqcn::new(config, LINE_RATE);
+        let mut rate = ReactionPoint::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         rate.advance(at_us(50 + 55));
@@ -462,13 +529,56 @@ mod tests {
 
     #[test]
     fn a_cut_begins_a_round_of_the_byte_counter_anew() {
-        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
+        let mut rate = ReactionPoint::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_sent(at_us(0), 9_999);
         rate.on_cnp(at_us(50));
         rate.on_sent(at_us(50), 9_999);
-        assert_eq!(rate.rate_bps(), 10_000_000_000);
+        assert_eq!(rate.current_bps, 10_000_000_000);
         rate.on_sent(at_us(50), 1);
-        assert_eq!(rate.rate_bps(), 15_000_000_000);
+        assert_eq!(rate.current_bps, 15_000_000_000);
+    }
+
+    fn config(byte_counter_bytes: u64, clamp_target_rate: bool) -> DcqcnConfig {
+        DcqcnConfig {
+            g_2e20: (1 << 20) / 256,
+            initial_alpha_2e20: None,
+            alpha_timer_ps: 5_000_000,
+            rate_cut_period_ps: 4_000_000,
+            increase_timer_ps: 6_000_000,
+            byte_counter_bytes,
+            fast_recovery_rounds: 2,
+            additive_increase_bps: 40_000_000,
+            hyper_increase_bps: 400_000_000,
+            rate_min_bps: 100_000_000,
+            clamp_target_rate,
+            cnp_interval_ps: 4_000_000,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_queue_pair_paces_as_its_reaction_point_from_the_start(
+            steps in prop::collection::vec((0_u64..3_000_000, 84_u32..5_000, 0_u8..8), 1..300),
+            byte_counter_bytes in prop::sample::select(vec![0, 20_000]),
+            clamp_target_rate: bool,
+        ) {
+            let config = config(byte_counter_bytes, clamp_target_rate);
+            let line_rate = Rate::from_gbps(400);
+            let mut reaction_point = ReactionPoint::new(config, line_rate);
+            let mut dcqcn = Dcqcn::new(config, line_rate);
+            let mut now = Instant::ZERO;
+            for (gap_ps, wire_bytes, kind) in steps {
+                now += Span(gap_ps);
+                if kind == 0 {
+                    reaction_point.on_cnp(now);
+                    dcqcn.on_feedback(&Feedback { is_cnp: true, ..Feedback::at(now) });
+                } else if reaction_point.ready_at <= now {
+                    reaction_point.on_sent(now, wire_bytes);
+                    dcqcn.on_sent(now, Psn::new(0), wire_bytes);
+                }
+                prop_assert_eq!(reaction_point.ready_at, dcqcn.ready_at());
+            }
+        }
     }
 }

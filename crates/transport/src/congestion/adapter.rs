@@ -6,7 +6,8 @@
 //! inside the adapter (doorbell, fetch of the work request and of the first payload) are not modelled
 //! separately. Congestion control applies in addition.
 
-use crate::{Controller, Position};
+use super::{Controller, Feedback, RateControl};
+use crate::Position;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -50,27 +51,14 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    pub(crate) const fn new(config: Arc<AdapterConfig>, inner: Controller) -> Self {
+    pub(super) const fn new(config: Arc<AdapterConfig>, inner: Controller) -> Self {
         let (ready_at, began_at) = (Instant::ZERO, Instant::ZERO);
         Self { config, inner, ready_at, began_at, start_left: 0, ends_message: false }
     }
 
-    pub(crate) const fn inner(&self) -> &Controller {
-        &self.inner
-    }
-
-    pub(crate) const fn inner_mut(&mut self) -> &mut Controller {
-        &mut self.inner
-    }
-
-    /// The earliest time of the next packet.
-    pub(crate) fn ready_at(&self) -> Instant {
-        self.ready_at.max(self.inner.ready_at())
-    }
-
     /// A message was posted after all earlier ones had been sent; `is_at_rest` if they were also
     /// acknowledged.
-    pub(crate) fn on_post(&mut self, now: Instant, is_at_rest: bool) {
+    pub(super) fn on_post(&mut self, now: Instant, is_at_rest: bool) {
         self.ready_at = self.ready_at.max(now + Span(self.config.message_cost_ps));
         if is_at_rest {
             self.start_left = self.config.start_bytes;
@@ -78,14 +66,32 @@ impl Adapter {
     }
 
     /// The next packet is sent at `now` and has this position in its message.
-    pub(crate) fn on_position(&mut self, now: Instant, position: Position) {
+    pub(super) fn on_position(&mut self, now: Instant, position: Position) {
         if position.starts_message() {
             self.began_at = now;
         }
         self.ends_message = position.ends_message();
     }
+}
 
-    pub(crate) fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
+impl RateControl for Adapter {
+    fn uses_acks(&self) -> bool {
+        self.inner.uses_acks()
+    }
+
+    fn ready_at(&self) -> Instant {
+        self.ready_at.max(self.inner.ready_at())
+    }
+
+    fn window_packets(&self) -> u32 {
+        self.inner.window_packets()
+    }
+
+    fn set_links(&mut self, links: u32) {
+        self.inner.set_links(links);
+    }
+
+    fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
         self.inner.on_sent(now, psn, wire_bytes);
         if self.ends_message {
             self.ready_at = self.ready_at.max(self.began_at + Span(self.config.message_cost_ps));
@@ -96,6 +102,14 @@ impl Adapter {
                 .ready_at
                 .max(now + Rate::from_bps(self.config.start_rate_bps).span_of(wire_bytes.into()));
         }
+    }
+
+    fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        self.inner.on_feedback(feedback);
+    }
+
+    fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+        self.inner.rate_bps_at(now)
     }
 }
 
@@ -111,7 +125,7 @@ mod tests {
     };
 
     fn adapter() -> Controller {
-        Controller::LineRate.in_adapter(Some(&Arc::new(CONFIG)))
+        Controller::LINE_RATE.in_adapter(Some(&Arc::new(CONFIG)))
     }
 
     fn send(adapter: &mut Controller, at: u64, position: Position, wire_bytes: u32) {
@@ -147,7 +161,7 @@ mod tests {
 
     #[test]
     fn without_costs_a_controller_stays_what_it_is() {
-        assert!(!Controller::LineRate.in_adapter(None).is_paced());
+        assert!(!Controller::LINE_RATE.in_adapter(None).is_paced());
         assert!(adapter().is_paced() && !adapter().uses_acks());
     }
 }

@@ -15,11 +15,12 @@
 //! contain the serialisation of the segment, which the paper subtracts. Segments are not sent as bursts:
 //! packets are paced one by one.
 
-use crate::rate::{Ack, RateControl};
+use super::{Controller, Feedback, Limit, RateControl, RateControlConfig, Timed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{DURATION_PS_MAX, Instant, RATE_BPS_MAX, Rate, Span};
+use wire::Psn;
 
 /// Parts per million.
 const WHOLE_PPM: i128 = 1_000_000;
@@ -61,12 +62,33 @@ pub struct TimelyConfig {
     pub rate_min_bps: u64,
 }
 
+impl RateControlConfig for TimelyConfig {
+    fn controller(&self, _mtu_bytes: u32, line_rate: Rate) -> Controller {
+        Controller::Timely(Timed::boxed(Timely::new(*self, line_rate)))
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![Limit {
+            field: "rtt_low_ps",
+            number: self.rtt_low_ps,
+            allowed: 1..=self.rtt_high_ps,
+            limited_by: "rtt_high_ps",
+        }]
+    }
+
+    fn target_delay(&self, _links: u64) -> Option<Span> {
+        Some(Span(self.rtt_high_ps))
+    }
+
+    fn interval_max(&self, packet_bytes: u64, _timeout: Span) -> Span {
+        Rate::from_bps(self.rate_min_bps).span_of(packet_bytes)
+    }
+}
+
 /// Rate of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: Arc<TimelyConfig>,
-    /// Payload of a full packet [bytes].
-    mtu_bytes: u32,
     /// Rate of the port [bit/s].
     line_rate_bps: u64,
     rate_bps: u64,
@@ -85,9 +107,8 @@ pub struct Timely {
 impl Timely {
     /// Starts at line rate.
     #[must_use]
-    pub fn new(config: TimelyConfig, mtu_bytes: u32, line_rate: Rate) -> Self {
+    pub fn new(config: TimelyConfig, line_rate: Rate) -> Self {
         Self {
-            mtu_bytes,
             line_rate_bps: line_rate.bps(),
             rate_bps: line_rate.bps(),
             previous_rtt: None,
@@ -146,18 +167,18 @@ impl RateControl for Timely {
         self.ready_at
     }
 
-    fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
+    fn on_sent(&mut self, now: Instant, _psn: Psn, wire_bytes: u32) {
         self.ready_at = now + Rate::from_bps(self.rate_bps).span_of(wire_bytes.into());
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
-        self.acknowledged_bytes += u64::from(ack.packets) * u64::from(self.mtu_bytes);
-        if let Some(rtt) = ack.rtt
+    fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        self.acknowledged_bytes += feedback.acknowledged_bytes;
+        if let Some(rtt) = feedback.rtt
             && self.acknowledged_bytes >= self.config.segment_bytes
-            && ack.now >= self.next_event
+            && feedback.now >= self.next_event
         {
             self.acknowledged_bytes = 0;
-            self.next_event = ack.now + rtt;
+            self.next_event = feedback.now + rtt;
             self.complete(rtt);
         }
     }
@@ -185,14 +206,20 @@ mod tests {
             segment_bytes: 16_384,
             rate_min_bps: 10_000_000,
         };
-        Timely { rate_bps, ..Timely::new(config, 4_096, Rate::from_gbps(10)) }
+        Timely { rate_bps, ..Timely::new(config, Rate::from_gbps(10)) }
+    }
+
+    fn ack(now: Instant, packets: u32, rtt_us: u64) -> Feedback<'static> {
+        let rtt = Some(Span::from_us(rtt_us));
+        let acknowledged_bytes = 4_096 * u64::from(packets);
+        Feedback { acknowledged_packets: packets, acknowledged_bytes, rtt, ..Feedback::at(now) }
     }
 
     /// Acknowledges one packet with this round-trip time, a quarter of it after the previous one.
     fn acknowledge(timely: &mut Timely, rtt_us: u64) {
-        let (now, rtt) = (timely.ready_at, Span::from_us(rtt_us));
-        timely.on_ack(&Ack { now, packets: 1, rtt: Some(rtt), is_marked: false });
-        timely.ready_at = now + Span(rtt.0 / 4);
+        let now = timely.ready_at;
+        timely.on_feedback(&ack(now, 1, rtt_us));
+        timely.ready_at = now + Span(Span::from_us(rtt_us).0 / 4);
     }
 
     /// Completes a segment whose packets have this round-trip time.
@@ -213,8 +240,8 @@ mod tests {
     fn within_a_round_trip_time_of_a_change_there_is_none() {
         let mut timely = timely(GBPS);
         complete(&mut timely, 1_000);
-        let ack = Ack { now: timely.ready_at, packets: 9, rtt: Some(Span::from_us(2_000)), is_marked: false };
-        timely.on_ack(&ack);
+        let now = timely.ready_at;
+        timely.on_feedback(&ack(now, 9, 2_000));
         assert_eq!(timely.rate_bps(), 600_000_000);
     }
 
@@ -275,7 +302,7 @@ mod tests {
     #[test]
     fn a_packet_is_paced_by_the_rate() {
         let mut timely = timely(GBPS);
-        timely.on_sent(Instant(1_000), 1_250);
+        timely.on_sent(Instant(1_000), Psn::new(0), 1_250);
         assert_eq!(timely.ready_at(), Instant(1_000 + 10_000_000));
     }
 }

@@ -2,8 +2,8 @@
 //! timeouts; go-back-N.
 
 use super::Verb;
-use crate::in_flight::InFlight;
-use crate::segment::Cursor;
+use crate::rc::in_flight::InFlight;
+use crate::rc::segment::Cursor;
 use crate::{AckOutcome, Config, NextPacket, Position, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;

@@ -12,7 +12,7 @@
 //! in the host, since hosts of the simulator add none. The delay excludes the time that queue pairs of the
 //! sender wait for each other before a packet is passed to the port.
 
-use crate::rate::{Ack, Loss, RateControl};
+use super::{Controller, Feedback, Limit, RateControl, RateControlConfig, Timed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -78,6 +78,52 @@ impl SwiftConfig {
     }
 }
 
+impl RateControlConfig for SwiftConfig {
+    fn controller(&self, mtu_bytes: u32, line_rate: Rate) -> Controller {
+        Controller::Swift(Timed::boxed(Swift::new(*self, mtu_bytes, line_rate)))
+    }
+
+    fn uses_links(&self) -> bool {
+        true
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![
+            Limit {
+                field: "window_min_2e20",
+                number: self.window_min_2e20,
+                allowed: 0..=self.window_max_2e20,
+                limited_by: "window_max_2e20",
+            },
+            Limit {
+                field: "scaling_window_min_2e20",
+                number: self.scaling_window_min_2e20,
+                allowed: 0..=self.scaling_window_max_2e20,
+                limited_by: "scaling_window_max_2e20",
+            },
+        ]
+    }
+
+    fn target_delay(&self, links: u64) -> Option<Span> {
+        Some(Span(self.base_target_ps + self.hop_target_ps * links))
+    }
+
+    fn window_packets_max(&self) -> u32 {
+        whole_packets(self.window_max_2e20)
+    }
+
+    fn interval_max(&self, _packet_bytes: u64, timeout: Span) -> Span {
+        let round_trip = u128::from(self.base_target_ps.max(timeout.0));
+        let gap = (round_trip << 20).div_ceil(self.window_min_2e20.into());
+        Span(gap.try_into().unwrap_or(u64::MAX))
+    }
+}
+
+/// Packets of a window [2^-20 packets] that may be in flight: at least one.
+fn whole_packets(window: u64) -> u32 {
+    (window / ONE).clamp(1, u32::MAX.into()) as u32
+}
+
 /// `1 / sqrt(window)` [2^-20].
 fn inverse_root(window: u64) -> u64 {
     // sqrt(2^60 / window) = 2^20 / sqrt(window / 2^20).
@@ -105,7 +151,7 @@ pub struct Swift {
 }
 
 impl Swift {
-    /// Starts with the largest window, on a path of 0 links; see [`Self::set_links`].
+    /// Starts with the largest window, on a path of 0 links; see [`RateControl::set_links`].
     #[must_use]
     pub fn new(config: SwiftConfig, mtu_bytes: u32, line_rate: Rate) -> Self {
         Self {
@@ -125,11 +171,6 @@ impl Swift {
     #[must_use]
     pub const fn window(&self) -> u64 {
         self.window
-    }
-
-    /// Sets the number of links of the path.
-    pub const fn set_links(&mut self, links: u32) {
-        self.links = links;
     }
 
     fn can_decrease(&self, now: Instant) -> bool {
@@ -161,6 +202,35 @@ impl Swift {
             (u128::from(full) * u128::from(ONE) / u128::from(self.window)) as u64
         }
     }
+
+    /// Packets were acknowledged.
+    fn on_ack(&mut self, now: Instant, packets: u32, rtt: Option<Span>) {
+        self.timeouts = 0;
+        let Some(rtt) = rtt else { return };
+        self.rtt = rtt;
+        let target = self.config.target(self.window, self.links);
+        if rtt < target {
+            let window = self.window + self.increase(packets);
+            self.set_window(now, window);
+        } else {
+            let over =
+                u128::from(rtt.0 - target.0) * u128::from(self.config.beta_ppm) / u128::from(rtt.0.max(1));
+            self.decrease(now, over as u64);
+        }
+        if self.window >= ONE {
+            self.ready_at = Instant::ZERO;
+        }
+    }
+
+    /// A loss was detected by a NAK, or by a timeout.
+    fn on_loss(&mut self, now: Instant, is_timeout: bool) {
+        self.timeouts = if is_timeout { self.timeouts + 1 } else { 0 };
+        if self.timeouts >= self.config.reset_timeouts {
+            self.set_window(now, self.config.window_min_2e20);
+        } else {
+            self.decrease(now, self.config.decrease_max_ppm.into());
+        }
+    }
 }
 
 impl RateControl for Swift {
@@ -169,43 +239,27 @@ impl RateControl for Swift {
     }
 
     fn window_packets(&self) -> u32 {
-        (self.window / ONE).clamp(1, u32::MAX.into()) as u32
+        whole_packets(self.window)
     }
 
-    fn on_sent(&mut self, now: Instant, _wire_bytes: u32) {
+    fn set_links(&mut self, links: u32) {
+        self.links = links;
+    }
+
+    fn on_sent(&mut self, now: Instant, _psn: Psn, _wire_bytes: u32) {
         if self.window < ONE {
             let gap = u128::from(self.rtt.0) * u128::from(ONE) / u128::from(self.window);
             self.ready_at = now + Span(gap as u64);
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
-        self.timeouts = 0;
-        let Some(rtt) = ack.rtt else { return };
-        self.rtt = rtt;
-        let target = self.config.target(self.window, self.links);
-        if rtt < target {
-            let window = self.window + self.increase(ack.packets);
-            self.set_window(ack.now, window);
-        } else {
-            let over =
-                u128::from(rtt.0 - target.0) * u128::from(self.config.beta_ppm) / u128::from(rtt.0.max(1));
-            self.decrease(ack.now, over as u64);
+    fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        let Feedback { now, acknowledged_packets, rtt, is_nak, is_timeout, .. } = *feedback;
+        if acknowledged_packets > 0 {
+            self.on_ack(now, acknowledged_packets, rtt);
         }
-        if self.window >= ONE {
-            self.ready_at = Instant::ZERO;
-        }
-    }
-
-    fn on_loss(&mut self, now: Instant, loss: Loss) {
-        match loss {
-            Loss::Nak => self.timeouts = 0,
-            Loss::Timeout => self.timeouts += 1,
-        }
-        if self.timeouts >= self.config.reset_timeouts {
-            self.set_window(now, self.config.window_min_2e20);
-        } else {
-            self.decrease(now, self.config.decrease_max_ppm.into());
+        if is_nak || is_timeout {
+            self.on_loss(now, is_timeout);
         }
     }
 
@@ -240,16 +294,21 @@ mod tests {
         Swift { window, ..Swift::new(config(), 4_096, Rate::from_gbps(400)) }
     }
 
-    const fn ack(now_us: u64, packets: u32, rtt_us: u64) -> Ack {
-        let rtt = Some(Span::from_us(rtt_us));
-        Ack { now: Instant(now_us * 1_000_000), packets, rtt, is_marked: false }
+    const fn ack(now_us: u64, packets: u32, rtt_us: u64) -> Feedback<'static> {
+        let (now, rtt) = (Instant(now_us * 1_000_000), Some(Span::from_us(rtt_us)));
+        Feedback { acknowledged_packets: packets, rtt, ..Feedback::at(now) }
+    }
+
+    fn time_out(swift: &mut Swift, now_ms: u64) {
+        let now = Instant(now_ms * 1_000_000_000);
+        swift.on_feedback(&Feedback { is_timeout: true, ..Feedback::at(now) });
     }
 
     #[test]
     fn a_window_of_acknowledgements_below_the_target_adds_one_packet() {
         let mut swift = swift(64 * ONE);
         for _ in 0..64 {
-            swift.on_ack(&ack(1_000, 1, 10));
+            swift.on_feedback(&ack(1_000, 1, 10));
         }
         let grown = swift.window() - 64 * ONE;
         assert!(grown.abs_diff(ONE) < ONE / 50, "{grown}");
@@ -258,19 +317,19 @@ mod tests {
     #[test]
     fn below_one_packet_each_acknowledged_packet_adds_one_increase() {
         let mut swift = swift(ONE / 4);
-        swift.on_ack(&ack(1_000, 1, 10));
+        swift.on_feedback(&ack(1_000, 1, 10));
         assert_eq!(swift.window(), ONE + ONE / 4);
     }
 
     #[test]
     fn delay_above_the_target_takes_its_share_off_once_per_round_trip() {
         let mut swift = swift(200 * ONE);
-        swift.on_ack(&ack(1_000, 1, 40));
+        swift.on_feedback(&ack(1_000, 1, 40));
         // Reduced by 0.8 x (40 - 20) / 40.
         assert_eq!(swift.window(), 120 * ONE);
-        swift.on_ack(&ack(1_039, 1, 40));
+        swift.on_feedback(&ack(1_039, 1, 40));
         assert_eq!(swift.window(), 120 * ONE, "within a round trip of the last decrease");
-        swift.on_ack(&ack(2_000, 1, 1_000));
+        swift.on_feedback(&ack(2_000, 1, 1_000));
         assert_eq!(swift.window(), 60 * ONE, "at most by half");
     }
 
@@ -290,7 +349,7 @@ mod tests {
     fn a_window_below_one_packet_is_a_packet_every_so_many_round_trips() {
         let mut swift = swift(ONE / 4);
         swift.rtt = Span::from_us(50);
-        swift.on_sent(Instant(1_000_000), 4_200);
+        swift.on_sent(Instant(1_000_000), Psn::new(0), 4_200);
         assert_eq!((swift.window_packets(), swift.ready_at()), (1, Instant(201_000_000)));
     }
 
@@ -298,10 +357,10 @@ mod tests {
     fn the_fifth_timeout_in_a_row_leaves_the_smallest_window() {
         let mut swift = swift(256 * ONE);
         for timeout in 1..=4 {
-            swift.on_loss(Instant(timeout * 1_000_000_000), Loss::Timeout);
+            time_out(&mut swift, timeout);
             assert_eq!(swift.window(), (256 * ONE) >> timeout);
         }
-        swift.on_loss(Instant(5_000_000_000), Loss::Timeout);
+        time_out(&mut swift, 5);
         assert_eq!(swift.window(), ONE / 1_000);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::send::{Acknowledgement, Posted};
 use super::{Origin, Settings, Source};
-use crate::verbs::Awaited;
+use crate::rc::verbs::Awaited;
 use crate::{AckOutcome, Config, Requester, ResponseOutcome, TimeoutOutcome, Transmit, Verb, VerbRequester};
 use std::collections::VecDeque;
 use units::Instant;

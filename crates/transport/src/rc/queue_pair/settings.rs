@@ -2,8 +2,8 @@
 //! region, limits of READs; checks of them.
 
 use super::SettingsError;
-use crate::config::within;
-use crate::{Config, Controller, Recovery};
+use crate::rc::config::within;
+use crate::{Config, Controller, RateControl, Recovery};
 use units::Span;
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
