@@ -111,7 +111,7 @@ def _is_without_reaction(control: Any) -> bool:
 
 
 def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
-    """Return one to three jobs on different hosts, or up to eight on the same; at least one ends by itself."""
+    """Return one to three jobs on different hosts, or up to eight on the same; one or more end alone."""
     if draw.chance(0.15):
         return _communicators(draw, drawn, transport)
     count = draw.pick((1, 1, 1, 2, 2, 3)) if drawn.hosts >= 6 else 1
