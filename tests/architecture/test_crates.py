@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "record": set(),
     "spec": {"units", "wire", "transport", "topology"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
-    "jobs": {"units", "wire", "transport", "workload", "record", "spec"},
+    "jobs": {"units", "engine", "wire", "transport", "workload", "record", "spec"},
     "paths": {"units", "wire", "topology", "spec"},
     "flow": {"units", "wire", "topology", "workload", "record", "spec", "jobs", "paths"},
     "sim": PARTS,

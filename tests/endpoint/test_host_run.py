@@ -113,6 +113,14 @@ def test_several_jobs_run_side_by_side() -> None:
     assert begun["job1"] >= 10**10 > 0 <= begun["job0"]
 
 
+@pytest.mark.parametrize("driver", ["roce", "tcp"])
+def test_jobs_on_the_same_hosts_give_the_rows_of_the_simulator(driver: str) -> None:
+    ring = {"collective": "all-reduce", "algorithm": "ring", "repeat": 3, "barrier": True}
+    tree = {"collective": "broadcast", "algorithm": "tree", "ranks": [3, 1, 0], "processes_per_host": 2}
+    table, _ = run(spec_of_jobs(JOB, JOB | ring, JOB | tree, hosts=4), hosts=4, driver=driver)
+    assert set(table["job"].to_pylist()) == {"job0", "job1", "job2"}
+
+
 def test_lost_packets_are_sent_again() -> None:
     table, counters = run(spec_of_jobs(JOB | {"data_size": "2MB"}, hosts=4), hosts=4, loss_one_in=50)
     assert sum(told["dropped_on_purpose"] for told in counters) > 0

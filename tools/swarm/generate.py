@@ -111,7 +111,9 @@ def _is_without_reaction(control: Any) -> bool:
 
 
 def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
-    """Return one to three jobs on different hosts, at least one of which ends by itself."""
+    """Return one to three jobs on different hosts, or up to eight on the same; one or more end alone."""
+    if draw.chance(0.15):
+        return _communicators(draw, drawn, transport)
     count = draw.pick((1, 1, 1, 2, 2, 3)) if drawn.hosts >= 6 else 1
     hosts = draw.some(range(drawn.hosts), drawn.hosts)
     edges = [round(index * len(hosts) / count) for index in range(count + 1)]
@@ -119,20 +121,40 @@ def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
         _job(draw, f"j{index}", hosts[edges[index] : edges[index + 1]], drawn, transport)
         for index in range(count)
     ]
-    if count > 1 and draw.chance(0.3) and _may_go_on(jobs[-1]):
-        jobs[-1] |= {"repeat": "until-others-end", "warm_up_rounds": 0}
+    if count > 1:
+        _let_go_on(draw, jobs[-1], transport)
+    return jobs
+
+
+def _communicators(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
+    """Return two to eight jobs on the same hosts, or most of them; only one of them is a storage job."""
+    hosts = draw.some(range(drawn.hosts), drawn.hosts)
+    jobs: list[Fields] = []
+    for index in range(draw.pick((2, 2, 3, 4, 8))):
+        own = hosts if draw.chance(0.6) else draw.some(hosts, draw.whole(2, len(hosts)))
+        may_store = not any("storage" in job for job in jobs)
+        jobs.append(_job(draw, f"j{index}", own, drawn, transport, may_store=may_store))
+    _let_go_on(draw, jobs[-1], transport)
+    return jobs
+
+
+def _let_go_on(draw: Draw, job: Fields, transport: Fields) -> None:
+    """Sometimes let a job run until the others end."""
+    if draw.chance(0.3) and _may_go_on(job):
+        job |= {"repeat": "until-others-end", "warm_up_rounds": 0}
         # Next to a job that waits for timeouts it would send during all that time.
         transport["timeout"] = draw.pick(("16us", "100us"))
-    return jobs
 
 
 def _may_go_on(job: Fields) -> bool:
     return "arrivals" not in job
 
 
-def _job(draw: Draw, name: str, hosts: Sequence[int], drawn: Drawn, transport: Fields) -> Fields:
+def _job(
+    draw: Draw, name: str, hosts: Sequence[int], drawn: Drawn, transport: Fields, *, may_store: bool = True
+) -> Fields:
     is_ethernet = drawn.kind != "infiniband"
-    if is_ethernet and transport["recovery"] == "go_back_n" and draw.chance(0.12):
+    if may_store and is_ethernet and transport["recovery"] == "go_back_n" and draw.chance(0.12):
         return _storage(draw, name, hosts)
     if draw.chance(0.1):
         return _open_loop(draw, name, hosts, transport)

@@ -7,6 +7,7 @@ use crate::rank_connections::{Ends, Laps, RankConnections};
 use crate::schedules::{check_chunks, schedule};
 use spec::{JobSpec, RunSpec, SpecError};
 use std::ops::Range;
+use std::sync::Arc;
 use units::{HostId, Rank, Seed, StreamFamily, TransferId};
 use wire::Psn;
 use wire::bth::Qpn;
@@ -254,7 +255,7 @@ fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
 /// [`add_collective`](Self::add_collective) or [`add`](Self::add) per job. The other methods are queries.
 pub struct Jobs {
     /// Schedule of each job.
-    pub schedules: Vec<Schedule>,
+    pub schedules: Vec<Arc<Schedule>>,
     jobs: Vec<JobFlows>,
     chunks: u32,
     queue_pairs: u32,
@@ -312,7 +313,7 @@ impl Jobs {
             connections,
         });
         self.chunks += schedule.transfers().len() as u32 * self.parts;
-        self.schedules.push(schedule);
+        self.schedules.push(Arc::new(schedule));
         first_queue_pair..self.queue_pair_count()
     }
 

@@ -15,7 +15,7 @@ use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 pub(crate) const FRAMES_AHEAD: usize = 16;
 
 /// Kind of a connection: a host has one arena of connections for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ConnectionKind {
     /// RoCE reliable connection (RC) of a job's ranks.
     Rc = 0,

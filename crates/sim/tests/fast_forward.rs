@@ -122,6 +122,10 @@ prop_compose! {
             // Two ranks each, of which one pair is on one leaf and others are on both.
             spec.jobs[0].hosts.iter_mut().for_each(|host| *host = *host * 2 % ranks);
         }
+        if seed % 5 < 2 {
+            let twin = spec::JobSpec { name: "twin".into(), stream: 1, ..spec.jobs[0].clone() };
+            spec.jobs.push(twin);
+        }
         if let Some((host, throughput_ppm)) = slow_host.filter(|(host, _)| *host < ranks) {
             spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm, direction: NicDirection::Both });
         }

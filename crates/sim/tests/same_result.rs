@@ -269,9 +269,15 @@ prop_compose! {
         if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
             offer(&mut spec.jobs[0], percent, seed);
         }
-        if let Some(pattern) = neighbour && used <= 10 {
-            let others = &hosts[used as usize..][..supported(pattern, 12 - used) as usize];
+        // On other hosts, on some of the same, or on the same.
+        let first = [used, used / 2, 0][(seed % 3) as usize];
+        if let Some(pattern) = neighbour && first <= 10 {
+            let others = &hosts[first as usize..][..supported(pattern, 12 - first) as usize];
             spec.jobs.push(neighbour_of(&spec.jobs[0], pattern.0, pattern.1, others));
+        }
+        if seed % 5 == 0 {
+            let stream = spec.jobs.len() as u32;
+            spec.jobs.push(JobSpec { name: "twin".into(), stream, ..spec.jobs[0].clone() });
         }
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.

@@ -163,6 +163,23 @@ fn rings_of_several_jobs_go_side_by_side() {
 }
 
 #[test]
+fn two_rings_that_share_every_port_each_take_twice_as_long() {
+    let duration =
+        |summary: &FlowSummary, job: usize| summary.jobs[job].end_ps.unwrap() - summary.jobs[job].start_ps;
+    let mut spec = ring();
+    spec.jobs[0].data_bytes = 512 << 20;
+    let alone = duration(&with_events(&spec).1, 0);
+    spec.jobs.push(spec.jobs[0].clone());
+    (spec.jobs[1].name, spec.jobs[1].stream) = ("other".into(), 1);
+    assert!(!is_found(&spec), "two flows do not fit into a port");
+    let (_, summary) = with_events(&spec);
+    for job in 0..2 {
+        let ratio = duration(&summary, job) as f64 / alone as f64;
+        assert!((ratio - 2.0).abs() < 0.02, "job {job}: {ratio}");
+    }
+}
+
+#[test]
 fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
     let mut spec = ring();
     if let TopologySpec::FatTree(FatTree { pods, leaves_per_pod, hosts_per_leaf, .. }) =

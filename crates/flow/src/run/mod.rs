@@ -18,10 +18,10 @@ use crate::sharing::queued_flows::FlowProgress;
 use crate::sharing::sender_port::NewFlow;
 use events::{Event, Events};
 use job_state::JobState;
-use jobs::{Jobs, Observer, QueuePair, RunError};
+use jobs::{Chunk, Jobs, Observer, RunError};
 use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
-use units::{Instant, Rate, Span, TransferId};
+use units::{Instant, Rate, Span};
 use windows::{Connection, NextAction};
 
 /// Number of queue pairs that are retained even if idle.
@@ -96,6 +96,8 @@ struct Run<'a> {
     delivered_bytes: u64,
     /// Path of the chunk being sent.
     path: Path,
+    /// Scratch space: transfers that may start now.
+    started: Vec<u32>,
 }
 
 /// Runs `spec`, passing tables and progress to `observer`.
@@ -143,6 +145,7 @@ impl<'a> Run<'a> {
             recorder,
             delivered_bytes: 0,
             path: Path::default(),
+            started: Vec::new(),
             spec,
             jobs,
             paths,
@@ -155,7 +158,7 @@ impl<'a> Run<'a> {
         for (index, job) in self.spec.jobs.iter().enumerate() {
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
-                if self.states[index].is_free(transfer) {
+                if self.states[index].progress.waits_for_nothing(transfer) {
                     let release = self.jobs.schedules[index].releases().get(transfer as usize);
                     let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
                     self.schedule_post(index as u32, transfer, at);
@@ -165,7 +168,7 @@ impl<'a> Run<'a> {
     }
 
     fn process_events(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
-        let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
+        let total_bytes = self.jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum();
         let mut reporter = ProgressReporter::new(total_bytes);
         let mut now = Instant::ZERO;
         while let Some(at) = self.events.next_at() {
@@ -200,14 +203,7 @@ impl<'a> Run<'a> {
 
     /// Schedules the post of a transfer that may start, once its rank has done its work for it.
     fn schedule_post(&mut self, job: u32, transfer: u32, now: Instant) {
-        let spec = &self.spec.jobs[job as usize];
-        let mut at = now + Span(spec.step_overhead_ps);
-        if spec.send_overhead_ps > 0 {
-            let rank = self.jobs.schedules[job as usize].transfer(TransferId(transfer)).src;
-            let process = &mut self.states[job as usize].processes[rank.index()];
-            at = at.max(process.busy_until) + Span(spec.send_overhead_ps);
-            process.busy_until = at;
-        }
+        let at = self.states[job as usize].progress.post_at(transfer, now);
         self.events.push(at, Event::Post { transfer, job });
     }
 
@@ -218,7 +214,7 @@ impl<'a> Run<'a> {
             let (_, _, pair) = self.jobs.chunk_with_pair(chunk);
             let slot = self.activate(chunk, now);
             if pair.is_local() {
-                self.copy(slot, &pair, now);
+                self.copy(slot, now);
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
                 self.send(slot, now, None);
             } else {
@@ -244,15 +240,13 @@ impl<'a> Run<'a> {
     }
 
     /// Copies between ranks of one host in shared memory, one message after the other.
-    fn copy(&mut self, slot: u32, pair: &QueuePair, now: Instant) {
+    fn copy(&mut self, slot: u32, now: Instant) {
         let memory = self.spec.fabric.shared_memory;
-        let chunk = self.active[slot as usize].chunk;
-        let bytes = self.jobs.chunk(chunk).bytes;
-        let process = &mut self.states[pair.job as usize].processes[pair.src.index()];
-        process.copying_until =
-            now.max(process.copying_until) + Rate::from_bps(memory.rate_bps).span_of(bytes);
-        let at = process.copying_until + Span(memory.latency_ps);
-        self.events.push(at, Event::Delivered { chunk, slot });
+        let number = self.active[slot as usize].chunk;
+        let Chunk { job, transfer, bytes, .. } = self.jobs.chunk(number);
+        let span = Rate::from_bps(memory.rate_bps).span_of(bytes);
+        let copied = self.states[job as usize].progress.copy(transfer.0, now, span);
+        self.events.push(copied + Span(memory.latency_ps), Event::Delivered { chunk: number, slot });
     }
 
     /// Sends the packets of a queue pair that its window has room for.
@@ -339,7 +333,7 @@ impl<'a> Run<'a> {
         }
         if !pace.is_last() {
             self.free_slots.push(slot);
-        } else if self.states[self.jobs.job_of(chunk) as usize].is_independent() {
+        } else if self.states[self.jobs.job_of(chunk) as usize].is_independent {
             self.delivered(slot, now + tail);
         } else {
             self.events.push(now + tail, Event::Delivered { chunk, slot });
@@ -363,30 +357,30 @@ impl<'a> Run<'a> {
         let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
         let parts = self.jobs.chunk(chunk);
         self.delivered_bytes += parts.bytes;
-        if self.states[parts.job as usize].is_independent() {
+        if self.states[parts.job as usize].is_independent {
             return self.acknowledged(slot, acknowledged_at);
         }
         self.events.push(acknowledged_at, Event::Acknowledged { chunk, slot });
-        if !self.states[parts.job as usize].is_delivered(parts.transfer) {
-            return;
+        let (job, mut started) = (parts.job, std::mem::take(&mut self.started));
+        let progress = &mut self.states[job as usize].progress;
+        progress.deliver_part(parts.transfer.0, 0, &mut started);
+        while let Some((at, transfer)) = progress.next_taken_in(now) {
+            self.events.push(at, Event::Processed { transfer, job });
         }
-        let (job, transfer) = (parts.job, parts.transfer.0);
-        let overhead = Span(self.spec.jobs[job as usize].receive_overhead_ps);
-        if overhead == Span::ZERO {
-            return self.processed(job, transfer, now);
-        }
-        let rank = self.jobs.transfer(&parts).dst;
-        let process = &mut self.states[job as usize].processes[rank.index()];
-        process.busy_until = now.max(process.busy_until) + overhead;
-        self.events.push(process.busy_until, Event::Processed { transfer, job });
+        self.schedule_posts(job, started, now);
     }
 
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
-        let (schedule, state) = (&self.jobs.schedules[job as usize], &mut self.states[job as usize]);
-        let dependents = schedule.successors(TransferId(transfer)).map(|id| id.0);
-        let ready: Vec<u32> = dependents.filter(|&id| state.is_ready(id)).collect();
-        ready.into_iter().for_each(|id| self.schedule_post(job, id, now));
+        let mut started = std::mem::take(&mut self.started);
+        self.states[job as usize].progress.finish_inbound(transfer, &mut started);
+        self.schedule_posts(job, started, now);
+    }
+
+    /// Schedules the posts of transfers and recycles the list.
+    fn schedule_posts(&mut self, job: u32, mut transfers: Vec<u32>, now: Instant) {
+        transfers.drain(..).for_each(|transfer| self.schedule_post(job, transfer, now));
+        self.started = transfers;
     }
 
     fn acknowledged(&mut self, slot: u32, now: Instant) {
@@ -406,10 +400,10 @@ impl<'a> Run<'a> {
         let state = &mut self.states[chunk.job as usize];
         state.complete += 1;
         state.end = state.end.max(now);
-        if !state.is_acknowledged(chunk.transfer) {
+        if state.is_independent {
             return;
         }
-        if let Some(next) = state.next_of_rank(chunk.transfer) {
+        if let Some(next) = state.progress.acknowledge_part(chunk.transfer.0) {
             self.schedule_post(chunk.job, next, now);
         }
     }

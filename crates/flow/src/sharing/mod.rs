@@ -171,7 +171,7 @@ pub(crate) fn reacts(
 
 /// The largest chunk of each transfer [bytes].
 fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
-    let transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+    let transfers = jobs.schedules.iter().flat_map(|schedule| schedule.transfers());
     transfers.map(|transfer| transfer.bytes.div_ceil(jobs.parts.into()))
 }
 

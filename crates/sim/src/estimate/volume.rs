@@ -56,8 +56,9 @@ struct Job {
 }
 
 pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
-    let jobs = spec.jobs.iter().enumerate();
-    let jobs = jobs.map(|(index, job)| Job::new(spec, fabric, index, job)).collect::<Result<Vec<_>, _>>()?;
+    let jobs = spec.jobs.iter().zip(spec.jobs_sharing_hosts()).enumerate();
+    let jobs = jobs.map(|(index, (job, shares_hosts))| Job::new(spec, fabric, index, job, shares_hosts));
+    let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
     let ends =
         jobs.iter().filter_map(|job| Some(job.start_ps + job.round_ps.saturating_mul(job.rounds?.into())));
     let end_ps = ends.max().unwrap_or(0);
@@ -65,7 +66,13 @@ pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError
 }
 
 impl Job {
-    fn new(spec: &RunSpec, fabric: &Fabric, index: usize, job: &JobSpec) -> Result<Self, SpecError> {
+    fn new(
+        spec: &RunSpec,
+        fabric: &Fabric,
+        index: usize,
+        job: &JobSpec,
+        shares_hosts: bool,
+    ) -> Result<Self, SpecError> {
         if let Some(storage) = &job.storage {
             return Ok(Self::of_storage(spec, fabric, job, storage));
         }
@@ -100,7 +107,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
-            is_lazy: may_be_lazy(spec, job) && volume.is_periodic,
+            is_lazy: may_be_lazy(spec, job, shares_hosts) && volume.is_periodic,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
             shares_pairs: job.round_bytes.is_some(),
             barrier: barrier_of(job),

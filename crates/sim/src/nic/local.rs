@@ -5,6 +5,7 @@
 //! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of
 //! a host, and caches that make small copies faster.
 
+use super::ledger::WorkId;
 use super::rc::Frames;
 use super::{Host, Timer};
 use crate::nic::Context;
@@ -24,7 +25,7 @@ impl Host {
         let memory = self.shared_memory;
         while let Some(send) = self.senders[sender].post_local(sender, &mut self.sends, now) {
             let span = memory.rate.span_of(self.sends.bytes_of(send));
-            let copied = self.transfers.copy(self.sends.outgoing_of(send), now, span);
+            let copied = self.jobs.copy(self.sends.outgoing_of(send), now, span);
             self.timers.push(copied + memory.latency, Timer::Local(sender));
         }
     }
@@ -35,9 +36,10 @@ impl Host {
         let receiver = state.receiver();
         let completed = state.complete(1);
         completed.clone().for_each(|send| self.end_send(send, Frames::default(), now, context));
-        if !self.transfers.is_background() {
-            let bytes = completed.clone().map(|send| self.sends.bytes_of(send).max(1));
-            context.totals.add_progress(bytes.sum(), now);
+        let counts = |send: &WorkId| !self.jobs.is_background(self.sends.outgoing_of(*send));
+        let bytes = completed.clone().filter(counts).map(|send| self.sends.bytes_of(send).max(1)).sum();
+        if bytes > 0 {
+            context.totals.add_progress(bytes, now);
         }
         self.receivers.take_local(receiver);
         self.deliver_chunks(receiver, now, context);

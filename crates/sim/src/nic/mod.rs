@@ -7,6 +7,7 @@
 //! the link, a receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod connections;
+mod host_jobs;
 mod intake;
 mod ledger;
 mod local;
@@ -16,8 +17,8 @@ mod rc;
 mod storage;
 mod tcp;
 mod timers;
-mod transfers;
 
+pub(crate) use host_jobs::HostJobsPlan;
 pub(crate) use intake::IntakePlan;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
@@ -30,15 +31,14 @@ pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
-pub(crate) use transfers::{
-    InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan,
-};
 
 use crate::link::delayed::Delayed;
 use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
+use host_jobs::{HostJobs, JobDelivery, PayloadUse};
 use intake::Intake;
+use jobs::Measured;
 use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
 use spec::LateFrames;
 use std::mem::offset_of;
@@ -46,7 +46,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
-use transfers::Transfers;
 use transport::{Config, Controller, RateControl, Unsent};
 use units::{Instant, Rate, Span, State};
 
@@ -93,7 +92,7 @@ pub(crate) struct HostPlan {
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
     pub(crate) receivers: Receivers,
-    pub(crate) transfers: TransfersPlan,
+    pub(crate) jobs: HostJobsPlan,
     /// Its role in a storage job.
     pub(crate) storage: Option<StoragePlan>,
     /// Its endpoints of TCP connections, if any.
@@ -121,9 +120,9 @@ pub(crate) struct Host {
     /// Payload placed.
     #[state(count)]
     delivered_bytes: u64,
-    /// Its job runs until other jobs end: payload placed by it is no progress.
+    /// Whether payload is progress.
     #[state(skip)]
-    is_background: bool,
+    payload_use: PayloadUse,
     #[state(skip)]
     data_frames: DataFrames,
     receivers: Receivers,
@@ -135,10 +134,12 @@ pub(crate) struct Host {
     // Change only when chunks are posted (visible at a sender), delivered or acknowledged (both reported); a
     // busy rank has a timer.
     #[state(skip)]
-    transfers: Transfers,
+    jobs: HostJobs,
     // Used by few hosts.
     #[state(skip)]
     shared_memory: SharedMemory,
+    /// Payload placed for each job, if there are several.
+    deliveries: Box<[JobDelivery]>,
     /// Future changes of throughput, the next one last.
     throughput: Vec<Throughput>,
     #[state(only_if = Option::is_none)]
@@ -181,7 +182,7 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let transfers = Transfers::new(plan.transfers);
+        let (deliveries, jobs) = (JobDelivery::of(&plan.jobs), HostJobs::new(plan.jobs));
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
@@ -189,7 +190,9 @@ impl Host {
         let starts = plan.tcp.iter().flat_map(HostTcp::starts);
         let starts =
             starts.map(|(at, source)| (at, Timer::Sender(ConnectionId::new(ConnectionKind::Tcp, source))));
-        let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
+        let job_starts = jobs.starts().map(|(at, job)| (at, Timer::Start(job)));
+        let releases = jobs.first_releases().map(|(at, outgoing)| (at, Timer::Post(outgoing)));
+        let timers = job_starts.chain(releases).chain(start).chain(changes);
         let settings = &plan.settings;
         let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
@@ -199,14 +202,15 @@ impl Host {
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
-            is_background: transfers.is_background(),
+            payload_use: jobs.payload_use(),
             data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             pacers: pacers(&plan.senders, &plan.links, settings),
             senders: plan.senders,
             sends: plan.sends,
             receivers: plan.receivers,
-            transfers,
+            jobs,
+            deliveries,
             throughput: plan.throughput.into_iter().rev().collect(),
             received_frames: 0,
             delivered_bytes: 0,
@@ -224,13 +228,15 @@ impl Host {
 
     /// The rate that congestion control allows a sender at `now` [bit/s]; `None` without congestion control,
     /// and while there is nothing to send.
-    pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
-        match &self.storage {
-            Some(storage) => storage.rate_bps(sender, now),
-            None => {
-                self.senders.get(sender).filter(|sender| sender.is_busy())?;
-                self.pacers.get(sender)?.rate_bps_at(now)
+    pub(crate) fn rate_bps(&self, sender: ConnectionId, now: Instant) -> Option<u64> {
+        let index = sender.index();
+        match sender.kind() {
+            ConnectionKind::Storage => self.storage.as_ref()?.rate_bps(index, now),
+            ConnectionKind::Rc => {
+                self.senders.get(index).filter(|sender| sender.is_busy())?;
+                self.pacers.get(index)?.rate_bps_at(now)
             }
+            ConnectionKind::Tcp => None,
         }
     }
 
@@ -258,14 +264,25 @@ impl Host {
         }
     }
 
-    /// Payload placed since the start.
-    pub(crate) const fn delivered_bytes(&self) -> u64 {
-        self.delivered_bytes
+    /// Payload placed for a job since the start.
+    pub(crate) fn delivered_bytes(&self, job: u32) -> u64 {
+        let delivery = self.deliveries.iter().find(|delivery| delivery.job == job);
+        delivery.map_or(self.delivered_bytes, |delivery| delivery.bytes)
     }
 
-    /// Durations of measured rounds at each of its ranks, in the order of the ranks.
-    pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
-        self.transfers.measured()
+    /// Counts payload placed by a receiver of a host with several jobs; returns whether it is progress.
+    #[inline(never)]
+    fn count_delivery(&mut self, receiver: u32, bytes: u32) -> bool {
+        let delivery = self.deliveries.iter_mut().find(|delivery| delivery.receivers.contains(&receiver));
+        delivery.is_some_and(|delivery| {
+            delivery.bytes += u64::from(bytes);
+            !delivery.is_background
+        })
+    }
+
+    /// Durations of measured rounds at each rank of a job, in the order of the ranks.
+    pub(crate) fn measured(&self, job: u32) -> impl Iterator<Item = Measured> {
+        self.jobs.measured(job)
     }
 
     /// Reports of chunks that were posted and never completed.
@@ -367,7 +384,7 @@ impl Host {
             _ => {
                 if self.data_frames.ends_often {
                     self.ports[0].prefetch_queues();
-                    self.transfers.prefetch();
+                    self.jobs.prefetch();
                 }
                 if self.senders.len() <= FEW_QUEUE_PAIRS && self.receivers.len() <= FEW_QUEUE_PAIRS {
                     self.prefetch_all_queue_pairs();
@@ -418,12 +435,12 @@ impl Host {
         if packet.rc_position().is_some() {
             self.receivers.prefetch(packet);
             if packet.requests_ack() {
-                self.transfers.prefetch_inbound(queue_pair);
+                self.jobs.prefetch_inbound(queue_pair);
             }
         } else {
             self.senders.prefetch(packet.connection());
             self.sends.prefetch(queue_pair);
-            self.transfers.prefetch_outgoing(queue_pair);
+            self.jobs.prefetch_outgoing(queue_pair);
         }
     }
 
@@ -467,9 +484,9 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context) {
         match self.timers.pop() {
-            Some(Timer::Start) => self.start_first(now, context),
+            Some(Timer::Start(job)) => self.start_job(job, now, context),
             Some(Timer::Post(outgoing)) => {
-                if let Some(next) = self.transfers.release_after(outgoing) {
+                if let Some(next) = self.jobs.release_after(outgoing) {
                     self.timers.push(next, Timer::Post(outgoing + 1));
                 }
                 self.post_transfer(outgoing, now, context);
@@ -513,15 +530,4 @@ fn pacers(
     let mut pacers: ResidentQueuePairs<Controller> = senders.iter().map(begin).collect();
     pacers.iter_mut().zip(links).for_each(|(pacer, &links)| pacer.set_links(links));
     pacers
-}
-
-/// The first timer of a host. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
-fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
-    match transfers.first_release() {
-        Some(first) => Some((first, Timer::Post(0))),
-        // A host that starts late may have received by then the data that it waits for.
-        None => (transfers.begins_late()
-            || transfers.of_first_phase().any(|outgoing| transfers.waits_for_nothing(outgoing)))
-        .then(|| (transfers.start(), Timer::Start)),
-    }
 }

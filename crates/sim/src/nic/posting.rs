@@ -1,6 +1,7 @@
 //! Posts transfers at a host: starts rounds (repetitions of a job's collective) and the transfers that depend
 //! on arrivals and acknowledgements, and posts their chunks (parts of transfers) to the queue pairs.
 
+use super::host_jobs::Process;
 use super::ledger::WorkIds;
 use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
@@ -12,35 +13,35 @@ impl Host {
     /// Starts the rounds at this host that are due, and the barriers between them.
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context) {
-        if self.transfers.has_ended_phases() {
+        if self.jobs.has_ended_phases() {
             self.start_next_rounds(now, context);
         }
     }
 
     fn start_next_rounds(&mut self, now: Instant, context: &mut Context) {
-        let mut started = std::mem::take(&mut self.transfers.started);
-        while let Some(process) = self.transfers.next_phase(now, &mut started) {
-            if self.transfers.begins_cycle(process) {
+        let mut started = std::mem::take(&mut self.jobs.started);
+        while let Some(process) = self.jobs.next_phase(now, &mut started) {
+            if self.jobs.begins_cycle(process) {
                 self.rearm_senders(process);
             }
-            if let Some((job, round)) = self.transfers.round_after_barrier(process) {
+            if let Some((job, round)) = self.jobs.round_after_barrier(process) {
                 context.records.push(Record::RoundStarted { job, round, at: now });
             }
             self.take_in_arrived(now);
             self.start_transfers(started, now, context);
-            started = std::mem::take(&mut self.transfers.started);
+            started = std::mem::take(&mut self.jobs.started);
         }
-        self.transfers.started = started;
-        let (job, ended) = self.transfers.take_ended_rounds();
-        let ended = ended.into_iter().map(|(round, duration)| Record::RoundEnded { job, round, duration });
-        context.records.extend(ended);
+        self.jobs.started = started;
+        self.jobs.each_ended_round(|job, round, duration| {
+            context.records.push(Record::RoundEnded { job, round, duration });
+        });
     }
 
     /// Restarts the sends of a rank.
-    fn rearm_senders(&mut self, process: u32) {
+    fn rearm_senders(&mut self, process: Process) {
         for (number, sender) in (0..).zip(self.senders.iter_mut()) {
             let first = self.sends.first_of(number);
-            let rank = first.map(|first| self.transfers.process_of(self.sends.outgoing_of(first)));
+            let rank = first.map(|first| self.jobs.process_of(self.sends.outgoing_of(first)));
             if rank == Some(process) {
                 sender.rearm(number, &mut self.sends);
             }
@@ -50,15 +51,15 @@ impl Host {
     /// Schedules the software's processing of received transfers, one after the other, if it takes time.
     #[inline]
     pub(super) fn take_in_arrived(&mut self, now: Instant) {
-        while let Some((at, inbound)) = self.transfers.next_taken_in(now) {
+        while let Some((at, inbound)) = self.jobs.next_taken_in(now) {
             self.timers.push(at, Timer::Received(inbound));
         }
     }
 
     /// The software has processed a received transfer: transfers that depend on it may start.
     pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
-        let mut started = std::mem::take(&mut self.transfers.started);
-        self.transfers.finish_inbound(inbound, &mut started);
+        let mut started = std::mem::take(&mut self.jobs.started);
+        self.jobs.finish_inbound(inbound, &mut started);
         self.start_transfers(started, now, context);
         self.start_rounds(now, context);
     }
@@ -66,24 +67,22 @@ impl Host {
     /// Starts `outgoing` transfers and recycles the list.
     #[inline]
     pub(super) fn start_transfers(&mut self, mut outgoing: Vec<u32>, now: Instant, context: &mut Context) {
-        // Transfers released before the host's start of the job wait for it: see [`Self::start_first`].
-        if now < self.transfers.start() {
-            outgoing.clear();
+        for transfer in outgoing.drain(..) {
+            // Transfers released before the host's start of the job wait for it: see [`Self::start_job`].
+            if self.jobs.has_started(transfer, now) {
+                self.start_transfer(transfer, now, context);
+            }
         }
-        if !outgoing.is_empty() {
-            outgoing.iter().for_each(|&transfer| self.start_transfer(transfer, now, context));
-            outgoing.clear();
-        }
-        self.transfers.started = outgoing;
+        self.jobs.started = outgoing;
     }
 
     /// Sends were acknowledged: starts transfers that depend on them.
     #[inline]
     pub(super) fn acknowledge(&mut self, sends: WorkIds, now: Instant, context: &mut Context) {
-        if !self.transfers.acknowledge_uniform(sends.len()) {
+        if !self.jobs.acknowledge_uniform(sends.len()) {
             for send in sends {
                 let outgoing = self.sends.outgoing_of(send);
-                if let Some(next) = self.transfers.acknowledge_part(outgoing) {
+                if let Some(next) = self.jobs.acknowledge_part(outgoing) {
                     self.start_transfer(next, now, context);
                 }
             }
@@ -93,7 +92,7 @@ impl Host {
 
     /// The dependencies of a transfer have arrived: posts it after the software overheads.
     pub(super) fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
-        let at = self.transfers.post_at(outgoing, now);
+        let at = self.jobs.post_at(outgoing, now);
         if at == now {
             self.post_transfer(outgoing, now, context);
         } else {
@@ -101,29 +100,28 @@ impl Host {
         }
     }
 
-    /// Starts the job: posts transfers without dependencies.
-    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context) {
-        for outgoing in self.transfers.of_first_phase() {
-            if self.transfers.waits_for_nothing(outgoing) {
-                self.start_transfer(outgoing, now, context);
-            }
-        }
+    /// Starts a job, by its index at the host: posts transfers without dependencies.
+    pub(super) fn start_job(&mut self, job: u32, now: Instant, context: &mut Context) {
+        let mut started = std::mem::take(&mut self.jobs.started);
+        started.extend(self.jobs.initial(job));
+        self.start_transfers(started, now, context);
+        self.start_rounds(now, context);
     }
 
     pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
-        for part in self.transfers.parts(outgoing) {
-            let (sender, send) = self.transfers.part(part);
+        for part in self.jobs.parts(outgoing) {
+            let (sender, send) = self.jobs.part(part);
             if !self.senders.has(sender) {
                 self.make_senders(sender);
             }
-            let Self { senders, pacers, sends, transfers, ports, config, data_frames, .. } = self;
+            let Self { senders, pacers, sends, jobs, ports, config, data_frames, .. } = self;
             sends.make_ready(send);
             let state = &mut senders[sender];
             if state.is_local() {
                 self.post_local(sender, now);
                 continue;
             }
-            let pass = || transfers.pass_of(outgoing);
+            let pass = || jobs.pass_of(outgoing);
             if data_frames.is_paced && state.has_sent_all() {
                 pacers[sender].on_post(now, !state.is_busy());
             }

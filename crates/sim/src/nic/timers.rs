@@ -10,8 +10,8 @@ use units::{Instant, Span, State};
 /// An event of a host other than the arrival or departure of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(super) enum Timer {
-    /// The job starts: posts transfers without dependencies.
-    Start,
+    /// A job starts, by its index at the host: posts transfers without dependencies.
+    Start(u32),
     /// Posts an outgoing transfer.
     Post(u32),
     /// Checks the deadlines of the sending end of a connection: retransmission, and of TCP the next write.

@@ -2,7 +2,7 @@
 //! (repetitions of the job), durations of measured rounds, first failure.
 
 use super::invariants;
-use crate::nic::Measured;
+use jobs::Measured;
 use spec::{JobSpec, RoundTimes, SizeTimes};
 use std::collections::VecDeque;
 use units::{Instant, Span};

@@ -5,7 +5,6 @@
 use super::connections::tcp_summaries;
 use super::progress::JobProgress;
 use super::{World, WorldPartition, invariants};
-use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
@@ -13,6 +12,7 @@ use crate::switch::marking::ecn_control::EcnControl;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
+use jobs::Measured;
 use record::EventRow;
 use spec::{JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary};
 use std::collections::HashMap;
@@ -116,7 +116,11 @@ pub(crate) fn summarise(
         .iter()
         .zip(jobs)
         .zip(late)
-        .map(|((job, progress), late)| JobSummary { late, ..job_summary(spec, world, job, progress) })
+        .zip(0..)
+        .map(|(((job, progress), late), index)| JobSummary {
+            late,
+            ..job_summary(spec, world, index, job, progress)
+        })
         .collect();
     let tcp = tcp_summaries(spec, world, last.end);
     let mut traffic = spec.tcp.iter().zip(&tcp);
@@ -148,11 +152,17 @@ pub(crate) fn summarise(
     }
 }
 
-fn job_summary(spec: &RunSpec, world: &World, job: &JobSpec, progress: &JobProgress) -> JobSummary {
+fn job_summary(
+    spec: &RunSpec,
+    world: &World,
+    index: u32,
+    job: &JobSpec,
+    progress: &JobProgress,
+) -> JobSummary {
     let is_complete = progress.is_complete();
     let chunks = progress.chunks();
     let (rounds, warm_up_rounds) = progress.complete_rounds();
-    let ranks = if is_complete { measured_of_ranks(world, job) } else { Vec::new() };
+    let ranks = if is_complete { measured_of_ranks(world, index, job) } else { Vec::new() };
     JobSummary {
         name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
@@ -189,11 +199,11 @@ fn late_frames(world: &World, jobs: usize) -> Vec<LateFrames> {
 
 /// Durations of measured rounds at each rank of a job. In an aborted job their number may differ between
 /// ranks.
-fn measured_of_ranks(world: &World, job: &JobSpec) -> Vec<Measured> {
+fn measured_of_ranks(world: &World, index: u32, job: &JobSpec) -> Vec<Measured> {
     let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
     let mut of_hosts: HashMap<u32, _> = HashMap::new();
     let measured = job.hosts.iter().filter_map(|&host| match nodes[host as usize] {
-        FabricNode::Host(node) => of_hosts.entry(host).or_insert_with(|| node.measured()).next(),
+        FabricNode::Host(node) => of_hosts.entry(host).or_insert_with(|| node.measured(index)).next(),
         FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
     });
     measured.collect()

@@ -12,13 +12,13 @@ pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
 pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     require(!spec.jobs.is_empty(), || unsupported("jobs", "none", "1 or more"))?;
     let mut streams = HashSet::new();
-    let mut jobs_of_hosts: HashMap<u32, usize> = HashMap::new();
+    let mut storage_of_hosts: HashMap<u32, usize> = HashMap::new();
     for (index, job) in spec.jobs.iter().enumerate() {
         let field = |name: &str| format!("jobs[{index}].{name}");
         require(streams.insert(job.stream), || {
             unsupported(field("stream"), job.stream, "a number that no other job has")
         })?;
-        check_hosts(spec, index, job, &mut jobs_of_hosts)?;
+        check_hosts(spec, index, job, &mut storage_of_hosts)?;
         within(field("root"), job.root, 0..=(job.hosts.len() as u64).saturating_sub(1), "hosts")?;
         check_packets(job, &spec.transport, &field)?;
         check_round_bytes(job, &field)?;
@@ -59,21 +59,24 @@ fn check_priorities(spec: &RunSpec) -> Result<(), SpecError> {
     }
 }
 
+/// Checks the hosts of a job. A host may have ranks of several jobs, but a role in one storage job only.
 fn check_hosts(
     spec: &RunSpec,
     index: usize,
     job: &JobSpec,
-    jobs_of_hosts: &mut HashMap<u32, usize>,
+    storage_of_hosts: &mut HashMap<u32, usize>,
 ) -> Result<(), SpecError> {
     let hosts = spec.fabric.topology.hosts();
     for (rank, &host) in job.hosts.iter().enumerate() {
         let field = format!("jobs[{index}].hosts[{rank}]");
         require(u64::from(host) < hosts, || unsupported(&*field, host, format!("0 to {}", hosts - 1)))?;
-        let job = *jobs_of_hosts.entry(host).or_insert(index);
-        require(job == index, || {
-            let text = format!("host {host} already has a rank of {:?}", spec.jobs[job].name);
-            unsupported(&*field, text, "a host without ranks of other jobs")
-        })?;
+        if job.storage.is_some() {
+            let job = *storage_of_hosts.entry(host).or_insert(index);
+            require(job == index, || {
+                let text = format!("host {host}, which is in storage job {:?}", spec.jobs[job].name);
+                unsupported(&*field, text, "a host without ranks of other storage jobs")
+            })?;
+        }
     }
     Ok(())
 }

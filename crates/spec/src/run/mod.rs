@@ -34,6 +34,7 @@ pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpSpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// Maximum of the credits of a virtual lane [bytes]: half of the range of a 12-bit count of blocks of 64
 /// bytes. IBTA vol. 1, 7.9.4.4.2.
@@ -73,6 +74,22 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// By job: whether a rank of another job is on one of its hosts.
+    pub fn jobs_sharing_hosts(&self) -> Vec<bool> {
+        let mut first_job_of: HashMap<u32, usize> = HashMap::new();
+        let mut shares = vec![false; self.jobs.len()];
+        for (index, job) in self.jobs.iter().enumerate().filter(|_| self.jobs.len() > 1) {
+            for &host in &job.hosts {
+                let first = *first_job_of.entry(host).or_insert(index);
+                if first != index {
+                    shares[first] = true;
+                    shares[index] = true;
+                }
+            }
+        }
+        shares
+    }
+
     /// Code points of the packets of a job. That of a priority of its own is the class selector with the same
     /// number (RFC 2474), from which switches derive the priority by default.
     pub fn dscp_of(&self, job: u32) -> DscpSpec {

@@ -164,25 +164,26 @@ def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
 
 
 def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
-    """Check that the ranks of all jobs fit on the hosts, those of one job on each."""
+    """Check that the ranks of all jobs fit on the hosts; a host has ranks of one storage job at most."""
     host_count = plan.fabric.topology.host_count
-    job_of_host: dict[int, int] = {}
+    storage_of_host: dict[int, str] = {}
     for index, job in enumerate(plan.jobs):
         hosts = range(host_count) if job.hosts is None else job.hosts
-        problem = _first_rank_problem(plan, document, index, job_of_host)
+        problem = _first_rank_problem(plan, document, index, storage_of_host)
         ranks = job_ranks(plan, job)
         if ranks < 2:
             actual = f"{ranks} rank" if ranks else "no rank"
             problem = FieldProblem(("jobs", index, "ranks"), actual, "2 ranks or more")
         if problem:
             yield problem
-        job_of_host.update(dict.fromkeys(hosts, index))
+        if job.storage:
+            storage_of_host.update(dict.fromkeys(hosts, job.name))
 
 
 def _first_rank_problem(
-    plan: Plan, document: Document, index: int, job_of_host: dict[int, int]
+    plan: Plan, document: Document, index: int, storage_of_host: dict[int, str]
 ) -> FieldProblem | None:
-    """Return the problem of the first rank of a job that has no host of its own."""
+    """Return the problem of the first rank of a job whose host it cannot have."""
     host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
     hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
     if len(hosts) > host_count:
@@ -198,12 +199,9 @@ def _first_rank_problem(
         if host in seen:
             hint = "`processes_per_host` puts several ranks on each host"
             return FieldProblem(rank_path, f"host {host} twice", "each host once", hint)
-        if host in job_of_host:
-            other = plan.jobs[job_of_host[host]].name
-            hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
-            return FieldProblem(
-                rank_path, f"host {host}, which job `{other}` has", "hosts of no other job", hint
-            )
+        if job.storage and host in storage_of_host:
+            actual = f"host {host}, which storage job `{storage_of_host[host]}` has"
+            return FieldProblem(rank_path, actual, "hosts of no other storage job")
         seen.add(host)
     return None
 

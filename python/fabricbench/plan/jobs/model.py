@@ -80,7 +80,8 @@ class Job(PlanModel):
         validate_default=True,
         description=(
             'The hosts in rank order: `0,1,6,7` puts rank 2 on host 6. Ranges such as `"0-7"`, with a step '
-            '`"0-28:4"`, a list, or `all`. Each host once (see `processes_per_host`).'
+            '`"0-28:4"`, a list, or `all`. Each host once (see `processes_per_host`); several jobs may have '
+            "ranks on a host."
         ),
     )
     collective: CollectiveName = Field(

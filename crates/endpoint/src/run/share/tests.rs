@@ -118,9 +118,7 @@ impl Lab {
         let place: HashMap<Key, usize> = self.posted.iter().enumerate().map(|(at, &key)| (key, at)).collect();
         assert_eq!(place.len(), self.posted.len(), "nothing is posted twice");
         for (index, (job, schedule)) in spec.jobs.iter().zip(&self.jobs.schedules).enumerate() {
-            let first: u32 =
-                self.jobs.schedules[..index].iter().map(|each| each.transfers().len() as u32).sum();
-            let chunk_of = |id: TransferId| (first + id.0) * self.jobs.parts;
+            let chunk_of = |id: TransferId| self.jobs.first_chunk(index) + id.0 * self.jobs.parts;
             let rounds = job.rounds_planned().unwrap();
             for id in (0..schedule.transfers().len()).map(TransferId::from_index) {
                 let passes = self.jobs.passes(chunk_of(id), rounds) - skipped(job, schedule, id, rounds);
@@ -149,13 +147,13 @@ fn skipped(job: &spec::JobSpec, schedule: &workload::Schedule, id: TransferId, r
     u32::from(schedule.message(id) == Message::Barrier && of_last)
 }
 
-/// Any collective with one to three rounds, on any number of agents.
+/// One or two collectives on the same hosts, with one to three rounds, on any number of agents.
 fn any_spec() -> impl Strategy<Value = (RunSpec, usize, u64)> {
     let patterns: Vec<_> = workload::algorithms().iter().map(|each| (each.collective, each.name)).collect();
     let kinds = (0..patterns.len(), 1..=2_u32, any::<bool>(), any::<bool>());
     let rounds = (1..=3_u32, 0..=2_u32, any::<bool>(), any::<bool>());
-    (kinds, rounds, 1..=4_usize, 0..3_u64, any::<u64>()).prop_map(
-        move |(kind, rounds, agents, overhead, seed)| {
+    (kinds, rounds, (1..=4_usize, 0..patterns.len(), any::<bool>()), 0..3_u64, any::<u64>()).prop_map(
+        move |(kind, rounds, (agents, other, has_other), overhead, seed)| {
             let (pattern, parts, is_per_pair, shares_hosts) = kind;
             let (count, warm_up, barrier, root_shift) = rounds;
             let mut spec = spec();
@@ -165,6 +163,13 @@ fn any_spec() -> impl Strategy<Value = (RunSpec, usize, u64)> {
             (job.barrier, job.root_shift, job.step_overhead_ps) = (barrier, root_shift, overhead * 1_000);
             if shares_hosts {
                 job.hosts = vec![0, 0, 1, 1, 2, 2, 3, 3];
+            }
+            if has_other {
+                let mut job = spec.jobs[0].clone();
+                (job.name, job.stream) = ("other".into(), 1);
+                (job.collective, job.algorithm) = (patterns[other].0.into(), patterns[other].1.into());
+                (job.hosts, job.root_shift) = (vec![3, 1, 2, 2, 0, 1, 0, 3], false);
+                spec.jobs.push(job);
             }
             spec.transport.qps_per_rank_pair = parts;
             spec.transport.qp_mode = if is_per_pair { QpMode::PerPair } else { QpMode::PerChunk };

@@ -7,6 +7,7 @@ use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
 use super::unrecovered_chunks::Vouched;
 use crate::nic::Context;
+use crate::nic::host_jobs::PayloadUse;
 use crate::nic::intake::Drained;
 use crate::nic::ledger::{Sends, WorkIds};
 use crate::nic::{Host, Timer};
@@ -169,7 +170,12 @@ impl Host {
         let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
         self.delivered_bytes += u64::from(outcome.payload_bytes);
         context.totals.delivered += u64::from(outcome.payload_bytes);
-        if !self.is_background {
+        let is_progress = match self.payload_use {
+            PayloadUse::Progress => true,
+            PayloadUse::Background => false,
+            PayloadUse::ByJob => self.count_delivery(packet.connection(), outcome.payload_bytes),
+        };
+        if is_progress {
             // A message without payload is progress, too.
             let progress = outcome.payload_bytes.max(outcome.chunk_delivered.into());
             context.totals.add_progress(progress.into(), now);
@@ -197,9 +203,9 @@ impl Host {
         {
             let round = report.round;
             context.records.push(Record::delivered(&report));
-            if !self.transfers.deliver_uniform(round) {
-                let mut started = std::mem::take(&mut self.transfers.started);
-                self.transfers.deliver_part(inbound, round, &mut started);
+            if !self.jobs.deliver_uniform(round) {
+                let mut started = std::mem::take(&mut self.jobs.started);
+                self.jobs.deliver_part(inbound, round, &mut started);
                 self.start_transfers(started, now, context);
             }
             if self.receivers.are_in_order() {

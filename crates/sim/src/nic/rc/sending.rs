@@ -190,7 +190,7 @@ impl Host {
     /// The pass of an open chunk: that of its rank, since no phase ends before everything is acknowledged.
     #[inline]
     fn pass_of(&self, send: WorkId) -> u32 {
-        self.transfers.pass_of(self.sends.outgoing_of(send))
+        self.jobs.pass_of(self.sends.outgoing_of(send))
     }
 
     /// Report of an open chunk so far.

@@ -33,6 +33,9 @@ impl Host {
         let inbound = Inbound { packet, position, tag, verb: message.verb, now, latency, is_notified: false };
         let taken = storage.take(&self.config, inbound, &mut context.records);
         self.delivered_bytes += u64::from(taken.payload_bytes);
+        if let Some(delivery) = self.deliveries.iter_mut().find(|delivery| delivery.job == storage.job) {
+            delivery.bytes += u64::from(taken.payload_bytes);
+        }
         context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {
             context.totals.add_progress(taken.payload_bytes.into(), now);

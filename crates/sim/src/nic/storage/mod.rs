@@ -49,6 +49,7 @@ pub(crate) enum RolePlan {
 pub(crate) struct StoragePlan {
     pub(crate) role: RolePlan,
     pub(crate) connections: Vec<ConnectionPlan>,
+    pub(crate) job: u32,
     /// Its job runs until other jobs end.
     pub(crate) is_background: bool,
 }
@@ -101,6 +102,7 @@ impl Received {
 pub(super) struct Storage {
     role: Role,
     connections: Vec<Connection>,
+    pub(super) job: u32,
     pub(super) is_background: bool,
     /// Connections that may have new packets to send.
     touched: Vec<u32>,
@@ -117,6 +119,7 @@ impl Storage {
                 RolePlan::Target(plan) => Role::Target(Target::new(plan, connections.len())),
             },
             connections,
+            job: plan.job,
             is_background: plan.is_background,
             touched: Vec::new(),
             is_timed: false,

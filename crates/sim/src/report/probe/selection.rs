@@ -2,13 +2,14 @@
 //! k-th queue pair, deliveries of every k-th TCP connection.
 
 use super::series::Metric;
-use crate::packet::Priority;
+use crate::packet::{ConnectionId, ConnectionKind, Priority};
 use crate::report::paths::queue_pairs_of_ports;
 use crate::setup::{Connection, Direction, Fabric, Flows, Layout};
 use spec::RunSpec;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use topology::{Graph, NodeKind};
-use units::NodeId;
+use units::{HostId, NodeId};
 
 /// A port or connection whose metric is sampled.
 pub(super) struct Selected {
@@ -84,11 +85,16 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Selected> {
         return Vec::new();
     }
     let stride = (flows.queue_pair_count() as usize).div_ceil(most).max(1);
-    let mut senders = vec![0; graph.hosts()];
+    let mut next: HashMap<(HostId, ConnectionKind), u32> = HashMap::new();
     let mut selected = Vec::new();
     for (index, pair) in flows.queue_pairs().enumerate() {
-        let sender = senders[pair.src_host.index()];
-        senders[pair.src_host.index()] += 1;
+        let kind = match spec.jobs[pair.job as usize].storage {
+            Some(_) => ConnectionKind::Storage,
+            None => ConnectionKind::Rc,
+        };
+        let next = next.entry((pair.src_host, kind)).or_default();
+        let sender = ConnectionId::new(kind, *next);
+        *next += 1;
         if index.is_multiple_of(stride) && pair.carries_payload {
             let [src, _] = flows.attachments(&pair, Direction::Forward);
             let port = graph.attachment(src).host_port;

@@ -10,7 +10,7 @@ use super::live::{Counts, LiveSample, LiveSamples};
 use super::selection::{Selected, selected};
 use super::totals::SampledTotals;
 use super::values::sample_metric;
-use crate::packet::Priority;
+use crate::packet::{ConnectionId, Priority};
 use crate::record::Totals;
 use crate::setup::{FabricNode, Layout, Location};
 use crate::switch::EgressPort;
@@ -43,7 +43,7 @@ pub(super) enum Metric {
     /// Kmax of a priority of the port, as set by dynamic ECN.
     EcnMax(Priority),
     /// Rate of a sender of the host.
-    Rate { sender: u32, queue_pair: u32 },
+    Rate { sender: ConnectionId, queue_pair: u32 },
     /// Payload of a TCP connection delivered in order to the host.
     TcpDelivered { sink: u32, connection: u32 },
 }

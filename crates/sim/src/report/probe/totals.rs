@@ -67,13 +67,15 @@ impl SampledTotals {
 
     /// Appends the current sums: of each job, then losses. A single job has the total of all deliveries.
     pub(super) fn sums_into(&self, nodes: &[FabricNode], totals: Totals, sums: &mut Vec<u64>) {
-        let delivered = |&host: &u32| match &nodes[host as usize] {
-            FabricNode::Host(host) => host.delivered_bytes(),
+        let delivered = |job: u32, host: u32| match &nodes[host as usize] {
+            FabricNode::Host(host) => host.delivered_bytes(job),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };
+        let of_job =
+            |(job, hosts): (u32, &Vec<u32>)| hosts.iter().map(|&host| delivered(job, host)).sum::<u64>();
         match &*self.jobs {
             [_] => sums.push(totals.delivered),
-            jobs => sums.extend(jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>())),
+            jobs => sums.extend((0..).zip(jobs).map(of_job)),
         }
         if self.counts_losses {
             sums.push(frames_lost(nodes.iter()).total());

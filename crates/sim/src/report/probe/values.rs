@@ -3,6 +3,7 @@
 
 use super::series::{Metric, Watched};
 use crate::nic::Host;
+use crate::packet::ConnectionId;
 use crate::setup::FabricNode;
 use crate::switch::EgressPort;
 use crate::switch::scheduled::{Leaf, Scheduled};
@@ -80,7 +81,7 @@ fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
 
 /// Not inlined, so that the far more frequent samples of ports take few instructions.
 #[inline(never)]
-fn rate_bps(host: &Host, sender: u32, now: Instant) -> Option<u64> {
+fn rate_bps(host: &Host, sender: ConnectionId, now: Instant) -> Option<u64> {
     host.rate_bps(sender, now)
 }
 

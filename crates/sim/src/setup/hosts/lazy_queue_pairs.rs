@@ -2,7 +2,6 @@
 //! demand.
 
 use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
-use super::transfer_indices::OfHost;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
 use crate::setup::Fabric;
 use crate::setup::hosts::{may_reorder, queue_pair_end};
@@ -17,10 +16,12 @@ use units::{AttachmentId, HostId};
 
 /// Whether queue pairs of a job may be created when first used and dropped when complete. Each must have
 /// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
-/// as reordering. Excluded are ranks that share a host, which copy in memory, and rate controls that
+/// as reordering. Excluded are ranks that share a host, which copy in memory, jobs that share hosts with
+/// others (`shares_hosts`), and rate controls that
 /// need the length of each path in advance.
-pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec) -> bool {
-    job.phases_planned() == Some(1)
+pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec, shares_hosts: bool) -> bool {
+    !shares_hosts
+        && job.phases_planned() == Some(1)
         && has_one_rank_per_host(job)
         && spec.transport.qp_mode == QpMode::PerChunk
         && spec.transport.recovery == LossRecovery::GoBackN
@@ -42,14 +43,15 @@ impl LazyEnds {
         fabric: &Fabric,
         flows: &Arc<Flows>,
         pairs: &Arc<QueuePairIndices>,
-        of_host: OfHost<'_>,
+        job: u32,
+        host: HostId,
     ) -> Self {
         Self {
             flows: Arc::clone(flows),
             graph: Arc::clone(&fabric.graph),
             pairs: Arc::clone(pairs),
-            job: of_host.job.expect("only jobs send") as usize,
-            host: of_host.host,
+            job: job as usize,
+            host,
         }
     }
 

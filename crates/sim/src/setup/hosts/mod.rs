@@ -1,5 +1,5 @@
 //! Builds the endpoint state of each host: senders, receivers and chunks (parts of transfers) of its queue
-//! pairs, its transfers, and the settings of queue pairs.
+//! pairs, the transfers of its jobs, and the settings of queue pairs.
 
 pub(super) mod clocks;
 pub(super) mod controllers;
@@ -12,22 +12,22 @@ use super::traffic::flows::Flows;
 use super::world::BuildOptions;
 use super::{Fabric, HostClock};
 use crate::nic::{
-    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers,
-    Receives, ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, TransfersPlan, Work,
-    WorkMaker,
+    HostJobsPlan, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives, ReplyPriorities,
+    ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
 use crate::packet::{ConnectionId, Path, Priority};
 use controllers::Controllers;
-use jobs::{Chunk, OneJob};
+use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use queue_pair_indices::{AtHost, PairsAtHost};
 use spec::{FabricSpec, LoadBalancing, RunSpec};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use topology::Graph;
-use transfer_indices::{OfHost, TransferIndices};
+use transfer_indices::{JobAtHost, PairsOfJob, TransferIndices};
 use transport::{Config, Recovery};
-use units::{AttachmentId, HostId, Instant, Rate, Span};
+use units::{AttachmentId, HostId};
 
 /// Traffic that one host sends and receives.
 pub(crate) struct HostFlows {
@@ -39,8 +39,32 @@ pub(crate) struct HostFlows {
     /// Hops to the peer of each sender; empty unless the rate controller uses them.
     pub(crate) links: Vec<u32>,
     pub(crate) receivers: Receivers,
-    pub(crate) transfers: TransfersPlan,
+    pub(crate) jobs: HostJobsPlan,
     pub(crate) storage: Option<StoragePlan>,
+}
+
+/// A job at a host.
+struct JobOfHost<'a> {
+    /// Index in the run.
+    index: u32,
+    /// Index of the host among those of the job.
+    place: u32,
+    view: OneJob<'a>,
+    pairs: PairsOfJob<'a>,
+}
+
+impl JobOfHost<'_> {
+    /// Its receivers, among those of all jobs of the host.
+    fn receivers(&self) -> Range<u32> {
+        let PairsOfJob { to, .. } = self.pairs;
+        to.first()..to.first() + to.len() as u32
+    }
+
+    /// Payload of each queue pair [bytes] if the transfers of the only job of a host differ only in their
+    /// number; see [`OneJob::independent_bytes`].
+    fn independent_bytes(&self, progress: &ProgressPlan) -> Option<u64> {
+        if progress.processes == 1 { self.view.independent_bytes() } else { None }
+    }
 }
 
 /// Builds the flows of one host after the other.
@@ -66,7 +90,10 @@ impl<'a> HostMaker<'a> {
         let captured = &options.captured;
         // The exact path, the reference of tests, creates all queue pairs in advance.
         let may = !options.exact_only && captured.is_empty();
-        let is_lazy = spec.jobs.iter().map(|job| may && may_be_lazy(spec, job)).collect();
+        let is_lazy = (0..)
+            .zip(&spec.jobs)
+            .map(|(index, job)| may && may_be_lazy(spec, job, flows.shares_hosts(index)))
+            .collect();
         Self { spec, fabric, flows, captured, is_lazy, indices }
     }
 
@@ -77,12 +104,21 @@ impl<'a> HostMaker<'a> {
         settings: QueuePairSettings,
         storage: Option<StoragePlan>,
     ) -> HostFlows {
-        let of_host = self.indices.of_host(self.spec, host);
-        let mut transfers = self.transfers(of_host);
-        let sends = self.sends(of_host, &mut transfers);
-        let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
-        if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.is_lazy[job as usize]) {
-            let lazy = LazyEnds::new(self.fabric, self.flows, self.indices.pairs(), of_host);
+        let at_host: Vec<JobOfHost<'_>> =
+            self.indices.jobs_of(host).map(|job| self.job_of_host(job, host)).collect();
+        let mut jobs = HostJobsPlan {
+            jobs: at_host.iter().map(|job| self.progress(job, host)).collect(),
+            split: self.flows.parts,
+            receivers: at_host.iter().map(JobOfHost::receivers).collect(),
+            ..HostJobsPlan::default()
+        };
+        let sends = self.sends(&at_host, host, &mut jobs);
+        let receives = self.receives(&at_host, settings.config.recovery, &mut jobs);
+        if let [job] = &*at_host
+            && job.pairs.from.come_in_laps()
+            && self.is_lazy[job.index as usize]
+        {
+            let lazy = LazyEnds::new(self.fabric, self.flows, self.indices.pairs(), job.index, host);
             let lazy: Arc<dyn QueuePairEnds> = Arc::new(lazy);
             return HostFlows {
                 links: Vec::new(),
@@ -91,152 +127,158 @@ impl<'a> HostMaker<'a> {
                 sends,
                 receivers: Receivers::lazy(lazy, receives, &settings),
                 settings,
-                transfers,
+                jobs,
                 storage,
             };
         }
-        let senders = self.ends(of_host, of_host.from, |job, number, peer| {
-            self.flows.attachments_in(job, number, host, peer)
-        });
-        let receivers = self.ends(of_host, of_host.to, |job, number, peer| {
-            let [source, destination] = self.flows.attachments_in(job, number, peer, host);
-            [destination, source]
-        });
+        let from = |job| {
+            self.ends(job, host, job.pairs.from, move |job, number, peer| {
+                self.flows.attachments_in(job, number, host, peer)
+            })
+        };
+        let to = |job| {
+            self.ends(job, host, job.pairs.to, move |job, number, peer| {
+                let [source, destination] = self.flows.attachments_in(job, number, peer, host);
+                [destination, source]
+            })
+        };
+        let (senders, receivers) = match &*at_host {
+            [job] => (Sender::all(from(job), &sends), Receivers::new(to(job), receives, &settings)),
+            jobs => {
+                let receivers: Vec<QueuePairEnd> = jobs.iter().flat_map(to).collect();
+                let receivers = Receivers::new(receivers.into_iter(), receives, &settings);
+                (Sender::all(jobs.iter().flat_map(from), &sends), receivers)
+            }
+        };
         let uses_links = self.spec.transport.rate_control.config().uses_links();
-        let links = if uses_links { self.links_to_peers(of_host) } else { Vec::new() };
-        HostFlows {
-            links,
-            senders: Sender::all(senders, &sends),
-            lazy: None,
-            sends,
-            receivers: Receivers::new(receivers, receives, &settings),
-            settings,
-            transfers,
-            storage,
+        let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
+        HostFlows { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
+    }
+
+    fn job_of_host(&self, JobAtHost { job, place }: JobAtHost, host: HostId) -> JobOfHost<'_> {
+        JobOfHost {
+            index: job,
+            place,
+            view: self.flows.one_job(job as usize),
+            pairs: self.indices.pairs_of(self.spec, job, host),
         }
     }
 
     /// Hops between a host and the other end of each queue pair on which it sends.
-    fn links_to_peers(&self, of_host: OfHost<'_>) -> Vec<u32> {
-        let Some(job) = of_host.job.map(|job| self.flows.one_job(job as usize)) else { return Vec::new() };
-        let links = |AtHost { number, peer, .. }: AtHost| {
-            let [from, to] = self.flows.attachments_in(&job, number, of_host.host, peer);
-            self.fabric.links_between(from, to)
-        };
-        of_host.from.iter().map(links).collect()
+    fn links_to_peers(&self, jobs: &[JobOfHost<'_>], host: HostId) -> Vec<u32> {
+        let mut links = Vec::new();
+        for JobOfHost { view, pairs, .. } in jobs {
+            links.extend(pairs.from.iter().map(|AtHost { number, peer, .. }| {
+                let [from, to] = self.flows.attachments_in(view, number, host, peer);
+                self.fabric.links_between(from, to)
+            }));
+        }
+        links
     }
 
-    /// The transfers of a host, still empty.
-    fn transfers(&self, of_host: OfHost<'_>) -> TransfersPlan {
-        let OfHost { job, processes, phase_ends, .. } = of_host;
-        let clock = HostClock::of(self.spec, of_host.host);
-        let times = job.map_or_else(JobTimes::default, |job| job_times(self.spec, job, clock));
-        let phase_ends = phase_ends.to_vec();
-        TransfersPlan { times, processes, split: self.flows.parts, phase_ends, ..TransfersPlan::default() }
+    /// The progress of a job at a host, still without transfers.
+    fn progress(&self, job: &JobOfHost<'_>, host: HostId) -> ProgressPlan {
+        let times = JobTimes::new(self.spec, job.index).late_by(HostClock::of(self.spec, host).offset);
+        self.indices.job(job.index).plan(job.place, times, self.flows.parts)
     }
 
-    /// The chunks that a host sends; adds their transfers to `transfers`.
-    fn sends(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Sends {
+    /// The chunks that a host sends; adds their transfers to `plan`.
+    fn sends(&self, jobs: &[JobOfHost<'_>], host: HostId, plan: &mut HostJobsPlan) -> Sends {
+        let queue_pairs =
+            jobs.iter().flat_map(|job| job.pairs.from.iter()).map(|queue_pair| queue_pair.number);
+        if let ([job], [progress]) = (jobs, &mut *plan.jobs)
+            && let Some(bytes) = job.independent_bytes(progress)
+        {
+            progress.outgoing = PlanList::of_defaults(job.pairs.from.len());
+            // Iterators over one job are faster.
+            let queue_pairs = job.pairs.from.iter().map(|queue_pair| queue_pair.number);
+            let chunks = queue_pairs.clone().map(|number| job.view.only_chunk(number));
+            return Sends::one_each(chunks, queue_pairs, bytes);
+        }
         let mut work = WorkMaker::default();
-        let queue_pairs = of_host.from.iter().map(|queue_pair| queue_pair.number);
-        if let Some(job) = of_host.job {
-            let job = self.flows.one_job(job as usize);
-            if let Some(bytes) = independent_bytes(&job, transfers) {
-                transfers.outgoing = PlanList::of_defaults(queue_pairs.len());
-                let chunks = queue_pairs.clone().map(|number| job.only_chunk(number));
-                return Sends::one_each(chunks, queue_pairs, bytes);
-            }
-            for (sender, queue_pair) in (0..).zip(of_host.from.iter()) {
-                job.each_chunk(queue_pair.number, |(number, part), chunk| {
+        let mut first_outgoing = 0;
+        for (job, progress) in jobs.iter().zip(&mut plan.jobs) {
+            let indices = self.indices.job(job.index);
+            let schedule = &self.flows.schedules[job.index as usize];
+            let index_of = |transfer| self.indices.outgoing(job.index as usize, transfer);
+            let is_listed =
+                jobs.len() > 1 || !self.flows.has_queue_pairs_of_each_transfer(job.index as usize);
+            for (sender, queue_pair) in (0..).zip(job.pairs.from.iter()) {
+                job.view.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let outgoing = self.indices.outgoing_of(&chunk, sender);
-                    let id = work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
-                    if !self.indices.are_queue_pairs(chunk.job) {
-                        put(&mut transfers.parts, outgoing * self.flows.parts + part, (sender, id));
+                    let at_host = first_outgoing + outgoing;
+                    let id = work.push(Work { chunk: number, transfer: at_host, bytes: chunk.bytes });
+                    if is_listed {
+                        let sender = job.pairs.from.first() + sender;
+                        put(&mut plan.parts, at_host * self.flows.parts + part, (sender, id));
                     }
                     if part == 0 {
-                        self.add_outgoing(&job, &chunk, outgoing, transfers);
+                        indices.add_outgoing(progress, schedule, chunk.transfer, outgoing, index_of);
                     }
                 });
                 work.end_share();
             }
-        }
-        // Open-loop traffic is released by the clock of the host.
-        let (start, clock) = (transfers.times.start, HostClock::of(self.spec, of_host.host));
-        if !clock.is_right() {
-            transfers.releases.iter_mut().for_each(|at| *at = start + clock.span(at.since(start)));
+            first_outgoing += progress.outgoing.count();
+            // Open-loop traffic is released by the clock of the host.
+            let (start, clock) = (progress.times.start, HostClock::of(self.spec, host));
+            if !clock.is_right() {
+                progress.releases.iter_mut().for_each(|at| *at = start + clock.span(at.since(start)));
+            }
         }
         Sends::new(work, queue_pairs)
     }
 
-    /// Adds the transfer of a chunk at its source.
-    #[inline]
-    fn add_outgoing(&self, job: &OneJob<'_>, chunk: &Chunk, outgoing: u32, transfers: &mut TransfersPlan) {
-        let process = match transfers.processes {
-            1 => 0,
-            _ => self.indices.process(chunk.job, job.ranks(chunk.transfer)[0]),
-        };
-        transfers.outgoing.put(outgoing, OutgoingPlan { process, next: self.indices.next(chunk) });
-        let releases = self.flows.schedules[chunk.job as usize].releases();
-        if let Some(&release) = releases.get(chunk.transfer.index()) {
-            put(&mut transfers.releases, outgoing, transfers.times.start + release);
-        }
-    }
-
-    /// The chunks that a host receives; adds their transfers to `transfers`.
-    fn receives(&self, of_host: OfHost<'_>, recovery: Recovery, transfers: &mut TransfersPlan) -> Receives {
-        let mut work = WorkMaker::default();
-        if let Some(job) = of_host.job {
-            let job = self.flows.one_job(job as usize);
-            if let Some(bytes) = independent_bytes(&job, transfers) {
-                transfers.inbound = PlanList::of_defaults(of_host.to.len());
-                if recovery == Recovery::GoBackN {
-                    return Receives::of_queue_pairs(job.chunks_beyond_queue_pairs(), bytes);
-                }
-                let chunks = of_host.to.iter().map(|queue_pair| job.only_chunk(queue_pair.number));
-                return Receives::one_each(chunks, bytes);
+    /// The chunks that a host receives; adds their transfers to `plan`.
+    fn receives(&self, jobs: &[JobOfHost<'_>], recovery: Recovery, plan: &mut HostJobsPlan) -> Receives {
+        if let ([job], [progress]) = (jobs, &mut *plan.jobs)
+            && let Some(bytes) = job.independent_bytes(progress)
+        {
+            progress.inbound = PlanList::of_defaults(job.pairs.to.len());
+            if recovery == Recovery::GoBackN {
+                return Receives::of_queue_pairs(job.view.chunks_beyond_queue_pairs(), bytes);
             }
-            for (receiver, queue_pair) in (0..).zip(of_host.to.iter()) {
-                job.each_chunk(queue_pair.number, |(number, part), chunk| {
+            let chunks = job.pairs.to.iter().map(|queue_pair| job.view.only_chunk(queue_pair.number));
+            return Receives::one_each(chunks, bytes);
+        }
+        let mut work = WorkMaker::default();
+        let mut first_inbound = 0;
+        for (job, progress) in jobs.iter().zip(&mut plan.jobs) {
+            let indices = self.indices.job(job.index);
+            let schedule = &self.flows.schedules[job.index as usize];
+            let index_of = |transfer| self.indices.outgoing(job.index as usize, transfer);
+            for (receiver, queue_pair) in (0..).zip(job.pairs.to.iter()) {
+                job.view.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let inbound = self.indices.inbound_of(&chunk, receiver);
-                    work.push(Work { chunk: number, transfer: inbound, bytes: chunk.bytes });
+                    let at_host = first_inbound + inbound;
+                    work.push(Work { chunk: number, transfer: at_host, bytes: chunk.bytes });
                     if part == 0 {
-                        self.add_inbound(&job, &chunk, inbound, transfers);
+                        indices.add_inbound(progress, schedule, chunk.transfer, inbound, index_of);
                     }
                 });
                 work.end_share();
             }
+            first_inbound += progress.inbound.count();
         }
         work.into()
     }
 
-    /// Adds the transfer of a chunk at its destination.
-    #[inline]
-    fn add_inbound(&self, job: &OneJob<'_>, chunk: &Chunk, inbound: u32, transfers: &mut TransfersPlan) {
-        let process = match transfers.processes {
-            1 => 0,
-            _ => self.indices.process(chunk.job, job.ranks(chunk.transfer)[1]),
-        };
-        let successors = self.indices.add_successors(chunk, &mut transfers.successors);
-        transfers.inbound.put(inbound, InboundPlan { process, successors });
-    }
-
-    /// The ends of queue pairs at a host. `attachments` returns the ports of a queue pair: own, peer's.
+    /// The ends of queue pairs of a job at a host. `attachments` returns the ports of a queue pair: own,
+    /// peer's.
     #[inline(always)]
     fn ends<'b>(
         &'b self,
-        of_host: OfHost<'b>,
+        job: &'b JobOfHost<'b>,
+        host: HostId,
         queue_pairs: PairsAtHost<'b>,
         attachments: impl Fn(&OneJob<'_>, u32, HostId) -> [AttachmentId; 2] + 'b,
     ) -> impl ExactSizeIterator<Item = QueuePairEnd> + 'b {
-        let job = of_host.job.map(|job| self.flows.one_job(job as usize));
         let is_any_captured = !self.captured.is_empty();
         queue_pairs.iter().map(move |at| {
-            let job = job.expect("a queue pair is of a job");
-            let ends = attachments(&job, at.number, at.peer);
-            let end = queue_pair_end(&self.fabric.graph, self.flows, &job, at, ends);
+            let ends = attachments(&job.view, at.number, at.peer);
+            let end = queue_pair_end(&self.fabric.graph, self.flows, &job.view, at, ends);
             QueuePairEnd {
                 is_captured: is_any_captured && self.captured.contains(&at.number),
-                is_local: at.peer == of_host.host,
+                is_local: at.peer == host,
                 ..end
             }
         })
@@ -266,12 +308,6 @@ pub(super) fn queue_pair_end(
         is_captured: false,
         is_local: false,
     }
-}
-
-/// Payload of each queue pair [bytes] if the transfers of a host differ only in their number; see
-/// [`OneJob::independent_bytes`].
-fn independent_bytes(job: &OneJob<'_>, transfers: &TransfersPlan) -> Option<u64> {
-    if transfers.processes == 1 { job.independent_bytes() } else { None }
 }
 
 /// Stores an item at its index in a list, which is extended as necessary. All items are set in the end.
@@ -318,22 +354,4 @@ pub(super) const fn may_reorder(fabric: &FabricSpec) -> bool {
         LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }
     );
     !keeps_path || !fabric.failures.is_empty()
-}
-
-fn job_times(spec: &RunSpec, index: u32, clock: HostClock) -> JobTimes {
-    let job = &spec.jobs[index as usize];
-    let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
-    JobTimes {
-        round_work: Span(job.compute_ps.unwrap_or(0))
-            + Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
-        start: Instant(job.start_ps) + clock.offset,
-        begins_late: clock.offset > Span::ZERO,
-        overhead: Span(job.step_overhead_ps),
-        send_overhead: Span(job.send_overhead_ps),
-        receive_overhead: Span(job.receive_overhead_ps),
-        phases: job.phases_planned(),
-        job: index,
-        warm_up_rounds: job.warm_up_rounds,
-        has_barriers: job.barrier,
-    }
 }

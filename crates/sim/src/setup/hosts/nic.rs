@@ -48,7 +48,7 @@ pub(crate) fn host_plan(
         links: flows.links,
         sends: flows.sends,
         receivers: flows.receivers,
-        transfers: flows.transfers,
+        jobs: flows.jobs,
         storage: flows.storage,
         tcp,
         shared_memory: SharedMemory {

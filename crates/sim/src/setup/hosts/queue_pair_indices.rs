@@ -1,11 +1,15 @@
-//! Indices of queue pairs at their two hosts: built from the jobs, looked up and iterated by host.
+//! Indices of queue pairs at their two hosts, over all jobs of a host: built from the jobs, looked up and
+//! iterated by host and job.
 //!
 //! If the connections of a job repeat in laps (the same rank pairs in the same order), only the first lap is
-//! stored; the indices of the others are computed from it.
+//! stored; the indices of the others are computed from it. A job that shares a host with another has a single
+//! lap.
 
 use crate::setup::traffic::flows::Flows;
 use engine::prefetch::LINE_BYTES;
 use jobs::Laps;
+use spec::RunSpec;
+use std::ops::Range;
 use std::slice;
 use units::HostId;
 
@@ -18,6 +22,8 @@ pub(crate) struct QueuePairIndices {
     to: Vec<Vec<AtHost>>,
     /// The laps of each job, counted in queue pairs.
     laps: Vec<Laps>,
+    /// Queue pairs of each job that shares a host with another.
+    of_sharing: Vec<Option<Range<u32>>>,
 }
 
 /// A queue pair at one of its hosts.
@@ -30,12 +36,13 @@ pub(crate) struct AtHost {
 }
 
 impl QueuePairIndices {
-    pub(crate) fn new(flows: &Flows, jobs: usize) -> Self {
+    pub(crate) fn new(spec: &RunSpec, flows: &Flows) -> Self {
+        let jobs = spec.jobs.len();
         let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
             counts.iter().map(|&count| Vec::with_capacity(staggered_capacity(count as usize))).collect()
         };
         let [mut from, mut to] = flows.counts_at_hosts().map(room);
-        for job in 0..jobs {
+        for job in (0..jobs).filter(|&job| spec.jobs[job].storage.is_none()) {
             let mut number = flows.first_queue_pair(job);
             flows.each_connection(job, flows.laps(job).length, |[src, dst]| {
                 let (from, to) = (&mut from[src.index()], &mut to[dst.index()]);
@@ -48,32 +55,57 @@ impl QueuePairIndices {
             });
         }
         let in_queue_pairs = |laps: Laps| Laps { length: laps.length * flows.parts, ..laps };
-        Self { from, to, laps: (0..jobs).map(|job| in_queue_pairs(flows.laps(job))).collect() }
+        let of_sharing = |job| {
+            let (first, laps) = (flows.first_queue_pair(job), in_queue_pairs(flows.laps(job)));
+            flows.shares_hosts(job).then(|| first..first + laps.length)
+        };
+        Self {
+            from,
+            to,
+            laps: (0..jobs).map(|job| in_queue_pairs(flows.laps(job))).collect(),
+            of_sharing: (0..jobs).map(of_sharing).collect(),
+        }
     }
 
     /// Queue pairs of a job that start at a host.
     pub(crate) fn from(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
-        PairsAtHost { lap: &self.from[host.index()], laps: self.laps[job], at_peers: &self.to }
+        self.pairs(job, &self.from[host.index()], &self.to)
     }
 
     /// Queue pairs of a job that end at a host.
     pub(crate) fn to(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
-        PairsAtHost { lap: &self.to[host.index()], laps: self.laps[job], at_peers: &self.from }
+        self.pairs(job, &self.to[host.index()], &self.from)
+    }
+
+    fn pairs<'a>(&self, job: usize, all: &'a [AtHost], at_peers: &'a [Vec<AtHost>]) -> PairsAtHost<'a> {
+        let own = self.of_sharing[job].as_ref().map_or(0..all.len(), |numbers| {
+            let index = |number| all.partition_point(|at| at.number < number);
+            index(numbers.start)..index(numbers.end)
+        });
+        let first = own.start as u32;
+        PairsAtHost { lap: &all[own], laps: self.laps[job], first, at_peers }
     }
 }
 
-/// Queue pairs of a host that start there, or those that end there, in the order of their numbers.
+/// Queue pairs of a job that start at a host, or those that end there, in the order of their numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct PairsAtHost<'a> {
     /// Those of the first lap.
     lap: &'a [AtHost],
     laps: Laps,
+    /// Index of the first among those of all jobs of the host.
+    first: u32,
     /// Per host: queue pairs of the first lap with their other end there.
     at_peers: &'a [Vec<AtHost>],
 }
 
 impl<'a> PairsAtHost<'a> {
-    pub(crate) const NONE: Self = Self { lap: &[], laps: Laps::one(0), at_peers: &[] };
+    pub(crate) const NONE: Self = Self { lap: &[], laps: Laps::one(0), first: 0, at_peers: &[] };
+
+    /// Index of the first among those of all jobs of the host.
+    pub(crate) const fn first(&self) -> u32 {
+        self.first
+    }
 
     pub(crate) const fn len(&self) -> usize {
         self.lap.len() * self.laps.count as usize
@@ -166,7 +198,8 @@ mod tests {
         let at = |number, peer, number_at_peer| AtHost { number, peer: HostId(peer), number_at_peer };
         let lap = [at(10, 0, 1), at(12, 1, 0), at(13, 0, 2)];
         let at_peers = [3, 1].map(|pairs| vec![at(0, 0, 0); pairs]);
-        let pairs = PairsAtHost { lap: &lap, laps: Laps { count: 3, length: 4 }, at_peers: &at_peers };
+        let pairs =
+            PairsAtHost { lap: &lap, laps: Laps { count: 3, length: 4 }, first: 0, at_peers: &at_peers };
         let listed: Vec<_> = pairs.iter().map(|at| (at.number, at.peer.0, at.number_at_peer)).collect();
         let laps = [[(10, 0, 1), (12, 1, 0), (13, 0, 2)], [(14, 0, 4), (16, 1, 1), (17, 0, 5)]];
         assert_eq!(listed[..6], laps.concat());

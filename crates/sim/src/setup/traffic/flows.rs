@@ -21,6 +21,8 @@ pub(crate) struct Flows {
     /// By queue pair: [`Flows::receiver`]. Empty unless paths are pinned.
     receivers: Vec<u32>,
     is_pinned: bool,
+    /// By job: whether it shares a host with another job.
+    shares_hosts: Vec<bool>,
     /// By job: priority of its data.
     priorities: Vec<Priority>,
     graph: Arc<Graph>,
@@ -58,6 +60,7 @@ impl Flows {
             jobs: Jobs::new(spec),
             receivers: Vec::new(),
             is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
+            shares_hosts: spec.jobs_sharing_hosts(),
             priorities: (0..).zip(&spec.jobs).map(|(job, _)| Priority(spec.priority_of(job))).collect(),
             graph: Arc::clone(&fabric.graph),
             has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
@@ -133,11 +136,17 @@ impl Flows {
         self.receivers.get(queue_pair as usize).copied()
     }
 
-    /// The repeating sequence of connections of a job. A single lap if paths are pinned, because then every
-    /// index is listed.
+    /// Whether a job shares a host with another.
+    pub(crate) fn shares_hosts(&self, job: usize) -> bool {
+        self.shares_hosts[job]
+    }
+
+    /// The repeating sequence of connections of a job. A single lap if paths are pinned or the job shares a
+    /// host with another, because then every index is listed.
     pub(crate) fn laps(&self, job: usize) -> Laps {
         let laps = self.jobs.laps(job);
-        if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
+        let is_listed = self.is_pinned || self.shares_hosts[job];
+        if is_listed { Laps::one(laps.count * laps.length) } else { laps }
     }
 
     /// Per host: queue pairs of the first lap that start there, and those that end there.
@@ -153,7 +162,7 @@ impl Flows {
         job: &JobSpec,
     ) -> Result<(), SpecError> {
         let pairs = self.jobs.add_collective(spec, index, job)?;
-        self.note_connections(fabric, index)?;
+        self.note_connections(fabric, index, job.storage.is_some())?;
         if job.arrivals.is_some() {
             self.note_unloaded(spec, fabric, pairs, Parts::new(job.data_bytes, self.jobs.parts.into()));
         }
@@ -170,12 +179,12 @@ impl Flows {
         connections: RankConnections,
     ) -> Result<Range<u32>, SpecError> {
         let pairs = self.jobs.add(job, schedule, connections);
-        self.note_connections(fabric, index)?;
+        self.note_connections(fabric, index, job.storage.is_some())?;
         Ok(pairs)
     }
 
     /// Counts the connections of a job at both hosts, and checks that there is a path.
-    fn note_connections(&mut self, fabric: &Fabric, index: u32) -> Result<(), SpecError> {
+    fn note_connections(&mut self, fabric: &Fabric, index: u32, is_storage: bool) -> Result<(), SpecError> {
         let laps = self.laps(index as usize);
         let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
         let (parts, is_joined) = (jobs.parts, fabric.graph.is_joined_by_switches());
@@ -184,12 +193,15 @@ impl Flows {
             if !is_joined && is_reached.is_ok() {
                 is_reached = check_path(fabric, index, src, dst);
             }
-            senders_at[src.index()] += parts;
             let next = &mut receivers_at[dst.index()];
             if *is_pinned {
                 receivers.extend(*next..*next + parts);
             }
-            *next += parts;
+            // Connections of storage have numbers of their own.
+            if !is_storage {
+                senders_at[src.index()] += parts;
+                *next += parts;
+            }
         });
         is_reached?;
         self.check_number_of_connections(index)

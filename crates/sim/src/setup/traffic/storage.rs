@@ -103,7 +103,8 @@ pub(crate) fn storage_plans(
                 RolePlan::Target(target_plan(job, storage))
             };
             let is_background = job.repeat.rounds().is_none();
-            plans[host as usize] = Some(StoragePlan { role, connections: Vec::new(), is_background });
+            plans[host as usize] =
+                Some(StoragePlan { role, connections: Vec::new(), job: index, is_background });
         }
     }
     let controllers = Controllers::new(spec, graph);

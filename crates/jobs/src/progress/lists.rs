@@ -1,10 +1,13 @@
-//! State of each transfer between ranks that a host sends or receives: unfinished parts, dependencies, rank.
-//! A run may have a million transfers, so values equal for all are not stored.
+//! State of each transfer that starts or ends at a place: unfinished parts, dependencies, rank. A run may
+//! have a million transfers, so values that are equal for all, or that the schedule computes, are not stored.
 
-use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
+use super::plan::{InboundPlan, OutgoingPlan, ProgressPlan};
 use engine::prefetch::prefetch;
+use std::sync::Arc;
+use units::TransferId;
+use workload::Schedule;
 
-/// The transfers that start at a host.
+/// The transfers that start at a place.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     count: u32,
@@ -19,8 +22,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn new(plan: &TransfersPlan) -> Self {
-        let TransfersPlan { outgoing, successors, split, .. } = plan;
+    pub(super) fn new(plan: &ProgressPlan) -> Self {
+        let ProgressPlan { outgoing, successors, split, .. } = plan;
         let next = |outgoing: OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
         let is_blocking = outgoing.any(|outgoing| outgoing.next.is_some());
         let waits = is_blocking || !successors.is_empty();
@@ -33,19 +36,44 @@ impl Outgoing {
         }
     }
 
+    /// The transfers of a schedule, each with its number; `next` is that of [`blocking_order`].
+    ///
+    /// [`blocking_order`]: super::places::blocking_order
+    pub(super) fn of_schedule(schedule: &Arc<Schedule>, split: u32, next: Vec<u32>) -> Self {
+        let count = schedule.transfers().len();
+        Self {
+            count: count as u32,
+            processes: Processes::OfSchedule(Arc::clone(schedule)),
+            parts: PartsLeft::new(split, count as u32),
+            waits_for: vec![0; count].into(),
+            next: next.into(),
+        }
+    }
+
+    /// The independent transfers of a schedule, which are not counted.
+    pub(super) fn uncounted(schedule: &Arc<Schedule>) -> Self {
+        Self {
+            count: 0,
+            processes: Processes::OfSchedule(Arc::clone(schedule)),
+            parts: PartsLeft::new(1, 0),
+            waits_for: Box::default(),
+            next: Box::default(),
+        }
+    }
+
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
     /// No list is in use: each transfer has one part, there is one rank, and none waits.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.0.is_empty() && self.parts.left.is_empty() && self.waits_for.is_empty()
+        self.processes.is_one() && self.parts.left.is_empty() && self.waits_for.is_empty()
     }
 
     /// The rank of a transfer.
     #[inline]
     pub(super) fn process_of(&self, outgoing: u32) -> u32 {
-        self.processes.of(outgoing)
+        self.processes.of(outgoing, |schedule, id| schedule.transfer(id).src.0)
     }
 
     /// Prefetches the state for an acknowledgement of a transfer.
@@ -94,7 +122,7 @@ impl Outgoing {
     }
 }
 
-/// The transfers that end at a host.
+/// The transfers that end at a place.
 #[derive(Debug)]
 pub(super) struct Inbound {
     count: u32,
@@ -104,13 +132,34 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn new(plan: &TransfersPlan) -> Self {
-        let TransfersPlan { inbound, split, .. } = plan;
+    pub(super) fn new(plan: &ProgressPlan) -> Self {
+        let ProgressPlan { inbound, split, .. } = plan;
         Self {
             count: inbound.count(),
             processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
             parts: PartsLeft::new(*split, inbound.count()),
             successors: Successors::new(plan),
+        }
+    }
+
+    /// The transfers of a schedule, each with its number.
+    pub(super) fn of_schedule(schedule: &Arc<Schedule>, split: u32) -> Self {
+        let count = schedule.transfers().len() as u32;
+        Self {
+            count,
+            processes: Processes::OfSchedule(Arc::clone(schedule)),
+            parts: PartsLeft::new(split, count),
+            successors: Successors::OfSchedule(Arc::clone(schedule)),
+        }
+    }
+
+    /// The independent transfers of a schedule, which are not counted.
+    pub(super) fn uncounted(schedule: &Arc<Schedule>) -> Self {
+        Self {
+            count: 0,
+            processes: Processes::OfSchedule(Arc::clone(schedule)),
+            parts: PartsLeft::new(1, 0),
+            successors: Successors::Ahead { count: 0, ahead: 0 },
         }
     }
 
@@ -120,13 +169,13 @@ impl Inbound {
 
     /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.0.is_empty() && self.parts.left.is_empty() && self.successors.are_none()
+        self.processes.is_one() && self.parts.left.is_empty() && self.successors.are_none()
     }
 
     /// The rank of a transfer.
     #[inline]
     pub(super) fn process_of(&self, inbound: u32) -> u32 {
-        self.processes.of(inbound)
+        self.processes.of(inbound, |schedule, id| schedule.transfer(id).dst.0)
     }
 
     /// Prefetches the state for the arrival of a transfer.
@@ -141,10 +190,10 @@ impl Inbound {
         self.parts.arm(inbound);
     }
 
-    /// The outgoing transfers that wait for `inbound`.
+    /// Calls `visit` for each outgoing transfer that waits for `inbound`.
     #[inline]
-    pub(super) fn successors(&self, inbound: u32) -> impl Iterator<Item = u32> + '_ {
-        self.successors.of(inbound)
+    pub(super) fn each_successor(&self, inbound: u32, visit: impl FnMut(u32)) {
+        self.successors.each(inbound, visit);
     }
 
     /// One part of a transfer is done; returns true for the last.
@@ -161,11 +210,13 @@ enum Successors {
     Ahead { count: u32, ahead: u32 },
     /// Range in the second list of those that wait for each: first, and number.
     Listed(Box<[(u32, u32)]>, Box<[u32]>),
+    /// Those of the schedule: transfers have its numbers.
+    OfSchedule(Arc<Schedule>),
 }
 
 impl Successors {
-    fn new(plan: &TransfersPlan) -> Self {
-        let TransfersPlan { inbound, successors, .. } = plan;
+    fn new(plan: &ProgressPlan) -> Self {
+        let ProgressPlan { inbound, successors, .. } = plan;
         let (count, ahead) = (successors.len() as u32, successors.first().copied().unwrap_or(0));
         let waiting = |inbound: InboundPlan| inbound.successors;
         let one_each = (0..).zip(inbound.iter().map(waiting)).all(|(number, waiting)| match number < count {
@@ -184,15 +235,21 @@ impl Successors {
     }
 
     #[inline]
-    fn of(&self, inbound: u32) -> impl Iterator<Item = u32> + '_ {
-        let (only, listed) = match self {
-            Self::Ahead { count, ahead } => ((inbound < *count).then(|| inbound + ahead), &[][..]),
+    fn each(&self, inbound: u32, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::Ahead { count, ahead } => {
+                if inbound < *count {
+                    visit(inbound + ahead);
+                }
+            }
             Self::Listed(waiting, successors) => {
                 let (first, count) = waiting[inbound as usize];
-                (None, &successors[first as usize..][..count as usize])
+                successors[first as usize..][..count as usize].iter().copied().for_each(visit);
             }
-        };
-        only.into_iter().chain(listed.iter().copied())
+            Self::OfSchedule(schedule) => {
+                schedule.successors(TransferId(inbound)).for_each(|next| visit(next.0));
+            }
+        }
     }
 
     #[inline]
@@ -203,18 +260,31 @@ impl Successors {
     }
 }
 
-/// The rank of each transfer, among those of the host; empty if there is one rank.
+/// The rank of each transfer, among those of the place.
 #[derive(Debug)]
-struct Processes(Box<[u32]>);
+enum Processes {
+    /// By transfer; empty if there is one rank.
+    Listed(Box<[u32]>),
+    /// Transfers and ranks have the numbers of the schedule.
+    OfSchedule(Arc<Schedule>),
+}
 
 impl Processes {
     fn new(processes: u32, of_each: impl Iterator<Item = u32>) -> Self {
-        Self(if processes > 1 { of_each.collect() } else { Box::default() })
+        Self::Listed(if processes > 1 { of_each.collect() } else { Box::default() })
+    }
+
+    /// Whether there is one rank.
+    fn is_one(&self) -> bool {
+        matches!(self, Self::Listed(ranks) if ranks.is_empty())
     }
 
     #[inline]
-    fn of(&self, transfer: u32) -> u32 {
-        self.0.get(transfer as usize).copied().unwrap_or(0)
+    fn of(&self, transfer: u32, in_schedule: impl Fn(&Schedule, TransferId) -> u32) -> u32 {
+        match self {
+            Self::Listed(ranks) => ranks.get(transfer as usize).copied().unwrap_or(0),
+            Self::OfSchedule(schedule) => in_schedule(schedule, TransferId(transfer)),
+        }
     }
 }
 

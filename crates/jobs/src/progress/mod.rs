@@ -1,41 +1,53 @@
-//! Transfers of a host: tracks their dependencies, determines which may start, and starts and ends the rounds
-//! (repetitions) of its job.
+//! Progress of one job at one place: which transfers may start, which rank is in which round (repetition of
+//! the job).
 //!
-//! A job that repeats is a stream of rounds at each rank: the next starts when everything that this rank
-//! sends in the current one is acknowledged and everything that it receives in it has arrived. Ranks do not
-//! wait for each other beyond that, so data from a faster rank may arrive before its round has started here;
-//! it counts from then on. If rounds differ or have barriers between them, they form a cycle of phases, each
-//! of which starts and ends like a round; each repetition of the cycle is a pass.
+//! A place is a host of the simulator, a rank of an endpoint, or all hosts of the flow model; it has one or
+//! more ranks of the job, each a process. An operation that may start is a transfer to another rank.
 //!
-//! Several ranks of a job may be on one host, each a process with its own rounds. A process is busy for a
-//! time with each message that it sends or receives (`o_s` and `o_r` of LogGP: Alexandrov et al., 1995), one
-//! after the other, and before them with computation and the copy of its own block, if a round starts with
-//! these.
+//! A transfer may start when all transfers on which it depends have arrived and, if a rank sends one after
+//! the other, its predecessor is acknowledged. A job that repeats is a stream of rounds at each rank: the
+//! next starts when everything that this rank sends in the current one is acknowledged and everything that it
+//! receives in it has arrived. Ranks do not wait for each other beyond that, so data from a faster rank may
+//! arrive before its round has started here; it counts from then on. If rounds differ or have barriers
+//! between them, they form a cycle of phases, each of which starts and ends like a round; each repetition of
+//! the cycle is a pass. A phase in which a rank has nothing to do ends immediately.
+//!
+//! A process is busy for a time with each message that it sends or receives (`o_s` and `o_r` of LogGP:
+//! Alexandrov et al., 1995), one after the other, and before them with computation and the copy of its own
+//! block, if a round starts with these.
 
 mod lists;
+mod places;
 mod plan;
 mod process;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan};
-pub(crate) use process::Measured;
+pub use places::PlaceIndices;
+pub use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, PlanList, ProgressPlan};
+pub use process::Measured;
 
-use super::ledger::WorkId;
 use engine::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
+use places::blocking_order;
 use process::Process;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use units::{Instant, Span};
+use workload::Schedule;
 
-/// The transfers of a host.
+/// Progress of a job at a place.
+///
+/// Transfers and processes are numbered per place. Constructors: [`new`](Self::new),
+/// [`of_schedule`](Self::of_schedule). Inputs: [`deliver_part`](Self::deliver_part),
+/// [`finish_inbound`](Self::finish_inbound), [`acknowledge_part`](Self::acknowledge_part), which emit the
+/// transfers that may start, and [`next_phase`](Self::next_phase), to be called after them. Times of the
+/// software: [`post_at`](Self::post_at), [`next_taken_in`](Self::next_taken_in), [`copy`](Self::copy).
 #[derive(Debug)]
-pub(crate) struct Transfers {
+pub struct Progress {
     outgoing: Outgoing,
     inbound: Inbound,
-    /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
-    parts: Box<[(u32, WorkId)]>,
     /// Parts of each transfer.
     split: u32,
     /// No list is in use, and the software needs no time to receive.
@@ -47,60 +59,142 @@ pub(crate) struct Transfers {
     /// it.
     releases: Vec<Instant>,
     processes: Vec<Process>,
+    /// Number of processes that have not ended their last phase.
+    open_processes: u32,
     /// Processes whose phases have ended.
     ended: Vec<u32>,
     /// Ended rounds that were not reported yet, with their durations.
     ended_rounds: Vec<(u32, Span)>,
     /// Inbound transfers that have arrived and wait for processing by the software.
     arrived: VecDeque<u32>,
-    /// Scratch space: transfers that may start now.
-    pub(super) started: Vec<u32>,
 }
 
-impl Transfers {
-    /// The transfers of a host, in the first phase.
-    pub(super) fn new(plan: TransfersPlan) -> Self {
-        let are_numbers =
-            plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, WorkId::only_of(number)));
+impl Progress {
+    /// The progress of the planned transfers, in the first phase.
+    #[must_use]
+    pub fn new(plan: ProgressPlan) -> Self {
         let (outgoing, inbound) = (Outgoing::new(&plan), Inbound::new(&plan));
-        let takes_time = plan.times.receive_overhead > Span::ZERO;
-        let mut transfers = Self {
+        let ProgressPlan { times, processes, split, phase_ends, releases, .. } = plan;
+        Self::begin(Self {
             are_uniform: outgoing.are_uniform()
                 && inbound.are_uniform()
-                && plan.phase_ends.is_empty()
-                && !takes_time,
+                && phase_ends.is_empty()
+                && times.receive_overhead == Span::ZERO,
             outgoing,
             inbound,
-            parts: if are_numbers { Box::default() } else { plan.parts.into() },
-            split: plan.split,
-            times: plan.times,
-            phase_ends: plan.phase_ends,
-            releases: plan.releases,
-            processes: (0..plan.processes).map(|_| Process::default()).collect(),
+            split,
+            times,
+            phase_ends,
+            releases,
+            processes: (0..processes).map(|_| Process::default()).collect(),
+            open_processes: 0,
             ended: Vec::new(),
             ended_rounds: Vec::new(),
             arrived: VecDeque::new(),
-            started: Vec::new(),
+        })
+    }
+
+    /// The progress of one round of a whole job at one place with all its `ranks`: transfers and processes
+    /// have the numbers of the schedule. Its [releases](Schedule::releases) are those of the schedule. If
+    /// transfers are independent they are not counted, and need no memory: then only the times of the
+    /// software are of use.
+    #[must_use]
+    pub fn of_schedule(schedule: &Arc<Schedule>, ranks: u32, split: u32, times: JobTimes) -> Self {
+        let (outgoing, inbound) = match schedule.independent_bytes() {
+            Some(_) => (Outgoing::uncounted(schedule), Inbound::uncounted(schedule)),
+            None => {
+                let next = blocking_order(schedule, ranks as usize);
+                (Outgoing::of_schedule(schedule, split, next), Inbound::of_schedule(schedule, split))
+            }
         };
-        for process in 0..plan.processes {
-            transfers.begin_phase(process, plan.times.start);
+        Self::begin(Self {
+            outgoing,
+            inbound,
+            split,
+            are_uniform: false,
+            times,
+            phase_ends: Vec::new(),
+            releases: Vec::new(),
+            processes: (0..ranks).map(|_| Process::default()).collect(),
+            open_processes: 0,
+            ended: Vec::new(),
+            ended_rounds: Vec::new(),
+            arrived: VecDeque::new(),
+        })
+    }
+
+    /// Starts the first phase of each process.
+    fn begin(mut self) -> Self {
+        let start = self.times.start;
+        self.arm(None);
+        self.find_idle();
+        for process in 0..self.processes.len() as u32 {
+            self.begin_phase(process, start);
         }
-        transfers
+        let is_open = |process: &&Process| !process.is_idle;
+        self.open_processes = self.processes.iter().filter(is_open).count() as u32;
+        self
+    }
+
+    /// Marks the processes without transfers.
+    fn find_idle(&mut self) {
+        let Self { outgoing, inbound, processes, phase_ends, .. } = self;
+        processes.iter_mut().for_each(|process| process.is_idle = process.left == 0);
+        if !phase_ends.is_empty() && processes.iter().any(|process| process.is_idle) {
+            let sending = (0..outgoing.count()).map(|index| outgoing.process_of(index));
+            let receiving = (0..inbound.count()).map(|index| inbound.process_of(index));
+            sending.chain(receiving).for_each(|process| processes[process as usize].is_idle = false);
+        }
+    }
+
+    /// Moves the start of the job, and the release of its transfers, before anything else.
+    pub fn delay_start(&mut self, by: Span) {
+        self.times.start += by;
+        self.releases.iter_mut().for_each(|release| *release += by);
+    }
+
+    /// Index of the job in the run.
+    #[must_use]
+    pub const fn job(&self) -> u32 {
+        self.times.job
     }
 
     /// Start of the job.
-    pub(super) const fn start(&self) -> Instant {
+    #[inline]
+    #[must_use]
+    pub const fn start(&self) -> Instant {
         self.times.start
     }
 
-    /// The host starts later than others, by its clock.
-    pub(super) const fn begins_late(&self) -> bool {
-        self.times.begins_late
+    /// Whether anything may be due at the start of the job: a transfer, or what has arrived before.
+    #[must_use]
+    pub fn acts_at_start(&self) -> bool {
+        !self.is_released()
+            && (self.times.begins_late || self.has_ended_phases() || self.initial().next().is_some())
     }
 
-    /// Post time of the first transfer of open-loop traffic.
-    pub(super) fn first_release(&self) -> Option<Instant> {
-        self.releases.first().copied()
+    /// Number of transfers that start here.
+    #[must_use]
+    pub const fn outgoing_count(&self) -> u32 {
+        self.outgoing.count()
+    }
+
+    /// Number of transfers that end here.
+    #[must_use]
+    pub const fn inbound_count(&self) -> u32 {
+        self.inbound.count()
+    }
+
+    /// Whether transfers are released at given times (open-loop traffic), not by dependencies.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        !self.releases.is_empty()
+    }
+
+    /// Release of an outgoing transfer of open-loop traffic; `None` if there is no such transfer.
+    #[must_use]
+    pub fn release_of(&self, outgoing: u32) -> Option<Instant> {
+        self.releases.get(outgoing as usize).copied()
     }
 
     /// Phases of a cycle.
@@ -129,50 +223,55 @@ impl Transfers {
         pass * self.phases() + phase
     }
 
-    /// Sets the dependencies of every transfer of a rank, at the start of a phase.
-    fn arm(&mut self, process: u32) {
-        let [sent, received] = self.of_phase(self.processes[process as usize].phase);
-        let Self { outgoing, inbound, split, .. } = self;
+    /// Sets the dependencies of every transfer of a rank, at the start of its phase; of all ranks, at the
+    /// start of the first.
+    fn arm(&mut self, only: Option<u32>) {
+        let phase = only.map_or(0, |process| self.processes[process as usize].phase);
+        let [sent, received] = self.of_phase(phase);
+        let Self { outgoing, inbound, processes, split, .. } = self;
+        let split = u64::from(*split);
         if outgoing.are_uniform() && inbound.are_uniform() {
-            let transfers = sent.len() + received.len();
-            self.processes[process as usize].left = transfers as u64 * u64::from(*split);
-            return;
+            let left = (sent.len() + received.len()) as u64 * split;
+            return processes.iter_mut().for_each(|process| process.left = left);
         }
-        let mut transfers = 0;
+        let is_meant = |process: u32| only.is_none_or(|only| process == only);
         for index in sent.clone() {
-            if outgoing.process_of(index) == process {
+            let process = outgoing.process_of(index);
+            if is_meant(process) {
                 outgoing.arm(index);
-                transfers += 1;
+                processes[process as usize].left += split;
             }
         }
         for index in received {
-            if inbound.process_of(index) == process {
+            let process = inbound.process_of(index);
+            if is_meant(process) {
                 inbound.arm(index);
-                transfers += 1;
-                inbound.successors(index).for_each(|successor| outgoing.wait(successor));
+                processes[process as usize].left += split;
+                inbound.each_successor(index, |successor| outgoing.wait(successor));
             }
         }
         for index in sent {
-            if let Some(next) = outgoing.next(index).filter(|_| outgoing.process_of(index) == process) {
+            if let Some(next) = outgoing.next(index).filter(|_| is_meant(outgoing.process_of(index))) {
                 outgoing.wait(next);
             }
         }
-        self.processes[process as usize].left = transfers * u64::from(*split);
     }
 
-    /// Transfers of a rank without dependencies, in the order of the schedule.
-    fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
+    /// Transfers of a rank that may start now, in the order of the schedule.
+    fn initial_of(&self, process: u32) -> impl Iterator<Item = u32> {
         let [sent, _] = self.of_phase(self.processes[process as usize].phase);
         sent.filter(move |&index| self.waits_for_nothing(index) && self.outgoing.process_of(index) == process)
     }
 
-    /// Starts the current phase of a rank.
+    /// Starts the current phase of a rank, whose transfers are armed.
     fn begin_phase(&mut self, process: u32, now: Instant) {
-        self.arm(process);
         let state = &mut self.processes[process as usize];
         state.phase_start = now;
         if self.times.round_of(state.phase).is_some() {
-            self.work_first(process, now);
+            state.work(now, self.times.round_work);
+        }
+        if state.left == 0 && !state.is_idle {
+            self.ended.push(process);
         }
     }
 
@@ -201,7 +300,7 @@ impl Transfers {
     /// Durations of measured rounds at each rank of the host, at the end of a run. In a round whose chunks
     /// are complete, at most the processing of arrived messages is left at a rank; a background job may be
     /// ended within a round.
-    pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
+    pub fn measured(&self) -> impl Iterator<Item = Measured> {
         self.processes.iter().map(|process| {
             if process.left == 0 {
                 return process.measured;
@@ -217,26 +316,21 @@ impl Transfers {
         })
     }
 
-    /// A rank computes and copies its own block at the start of a round, if it does either.
-    fn work_first(&mut self, process: u32, now: Instant) {
-        self.processes[process as usize].work(now, self.times.round_work);
-    }
-
-    /// The outgoing transfers of the first phase, in the order of the schedule.
-    pub(super) fn of_first_phase(&self) -> Range<u32> {
+    /// The outgoing transfers of the first phase that may start now, in the order of the schedule.
+    pub fn initial(&self) -> impl Iterator<Item = u32> {
         let [sent, _] = self.of_phase(0);
-        sent
+        sent.filter(|&outgoing| self.waits_for_nothing(outgoing))
     }
 
     /// Whether an outgoing transfer may start.
     #[inline]
-    pub(super) fn waits_for_nothing(&self, outgoing: u32) -> bool {
+    pub fn waits_for_nothing(&self, outgoing: u32) -> bool {
         self.outgoing.waits_for(outgoing) == 0
     }
 
     /// Post time of a transfer that may start now: its rank sends one message after the other.
     #[inline]
-    pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
+    pub fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
         let at = now + self.times.overhead;
         if self.times.send_overhead == Span::ZERO && self.times.round_work == Span::ZERO {
             return at;
@@ -246,7 +340,7 @@ impl Transfers {
     }
 
     /// The rank of a transfer copies for `span` in shared memory, after its earlier copies; returns the end.
-    pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
+    pub fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
         let process = self.process_of(outgoing);
         self.processes[process as usize].copy(now, span)
     }
@@ -254,44 +348,39 @@ impl Transfers {
     /// Removes an inbound transfer that has arrived; returns it with the time at which its rank has processed
     /// it.
     #[inline]
-    pub(super) fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
+    pub fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let inbound = self.arrived.pop_front()?;
         let process = self.inbound.process_of(inbound);
         Some((self.processes[process as usize].work(now, self.times.receive_overhead), inbound))
     }
 
-    /// Post time of the open-loop transfer after `outgoing`.
-    pub(super) fn release_after(&self, outgoing: u32) -> Option<Instant> {
-        self.releases.get(outgoing as usize + 1).copied()
-    }
-
     /// The rank of an outgoing transfer, among those of the host.
     #[inline]
-    pub(super) fn process_of(&self, outgoing: u32) -> u32 {
+    pub fn process_of(&self, outgoing: u32) -> u32 {
         self.outgoing.process_of(outgoing)
     }
 
     /// Prefetches the state for the end of any transfer.
     #[inline]
-    pub(super) fn prefetch(&self) {
+    pub fn prefetch(&self) {
         prefetch_whole(&self.processes, 0);
     }
 
     /// Prefetches the state for the arrival of an inbound transfer.
     #[inline]
-    pub(super) fn prefetch_inbound(&self, inbound: usize) {
+    pub fn prefetch_inbound(&self, inbound: usize) {
         self.inbound.prefetch(inbound);
     }
 
     /// Prefetches the state for the acknowledgement of an outgoing transfer.
     #[inline]
-    pub(super) fn prefetch_outgoing(&self, outgoing: usize) {
+    pub fn prefetch_outgoing(&self, outgoing: usize) {
         self.outgoing.prefetch(outgoing);
     }
 
     /// The current pass of the rank of an outgoing transfer, from 0.
     #[inline]
-    pub(super) fn pass_of(&self, outgoing: u32) -> u32 {
+    pub fn pass_of(&self, outgoing: u32) -> u32 {
         self.pass_at(self.processes[self.process_of(outgoing) as usize].phase)
     }
 
@@ -302,35 +391,52 @@ impl Transfers {
     }
 
     /// Whether the current phase of a rank is the first of a cycle.
-    pub(super) fn begins_cycle(&self, process: u32) -> bool {
+    pub fn begins_cycle(&self, process: u32) -> bool {
         self.processes[process as usize].phase.is_multiple_of(self.phases())
     }
 
     /// The job, and the round of the current phase of a rank, if it follows a barrier.
-    pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
+    pub fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
         let round = self.times.round_of(self.processes[process as usize].phase);
         round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
     }
 
     /// The job, and the rounds that ranks have ended, with their durations, if these are reported.
-    pub(super) fn take_ended_rounds(&mut self) -> (u32, Vec<(u32, Span)>) {
+    pub fn take_ended_rounds(&mut self) -> (u32, Vec<(u32, Span)>) {
         (self.times.job, std::mem::take(&mut self.ended_rounds))
     }
 
+    /// Whether every rank has ended its last phase; false for a job that runs until other jobs end.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.open_processes == 0
+    }
+
+    /// How many times an inbound transfer arrives in all phases; 0 if the job runs until other jobs end.
+    #[must_use]
+    pub fn passes_of(&self, inbound: u32) -> u32 {
+        let phases = self.times.phases.unwrap_or(0);
+        phases.saturating_sub(self.phase_of(inbound, 0)).div_ceil(self.phases())
+    }
+
     /// Whether the job runs until other jobs end.
-    pub(super) const fn is_background(&self) -> bool {
+    pub const fn is_background(&self) -> bool {
         self.times.phases.is_none()
     }
 
     /// Whether some rank has ended a phase: see [`Self::next_phase`].
     #[inline]
-    pub(super) const fn has_ended_phases(&self) -> bool {
+    pub const fn has_ended_phases(&self) -> bool {
         !self.ended.is_empty()
     }
 
     /// Starts the next phase of a rank that has ended one, if there is such a rank with more phases; adds
-    /// transfers that may start now to `started`. Returns the rank.
-    pub(super) fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
+    /// transfers that may start now to `started`. Returns the rank. Data may arrive before the start of the
+    /// job, but no phase ends before it.
+    pub fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
+        if now < self.times.start {
+            return None;
+        }
         let process = loop {
             let process = self.ended.pop()?;
             self.end_phase(process, now);
@@ -338,34 +444,26 @@ impl Transfers {
             if self.times.phases.is_none_or(|phases| phase + 1 < phases) {
                 break process;
             }
+            self.open_processes -= 1;
         };
         let state = &mut self.processes[process as usize];
         state.phase += 1;
         let phase = state.phase;
         let early = state.early.remove(&phase).unwrap_or_default();
         let pass = self.pass_at(phase);
+        self.arm(Some(process));
         self.begin_phase(process, now);
-        started.extend(self.initial(process));
+        started.extend(self.initial_of(process));
         for inbound in early {
             self.deliver_part(inbound, pass, started);
         }
         Some(process)
     }
 
-    /// Indices of the parts of an outgoing transfer.
-    pub(super) fn parts(&self, outgoing: u32) -> Range<u32> {
-        outgoing * self.split..(outgoing + 1) * self.split
-    }
-
-    /// Sender and send of a part.
-    pub(super) fn part(&self, part: u32) -> (u32, WorkId) {
-        self.parts.get(part as usize).copied().unwrap_or((part, WorkId::only_of(part)))
-    }
-
     /// Counts an inbound transfer that has arrived in pass `pass`, from 0, if no list is in use (so that no
     /// transfer waits for it) and the pass is the current phase; false otherwise.
     #[inline]
-    pub(super) fn deliver_uniform(&mut self, pass: u32) -> bool {
+    pub fn deliver_uniform(&mut self, pass: u32) -> bool {
         let counts = self.are_uniform && self.processes[0].phase == pass;
         if counts {
             self.count_part(0);
@@ -376,7 +474,7 @@ impl Transfers {
     /// Counts acknowledged outgoing transfers, if no list is in use (so that no transfer waits for them);
     /// false otherwise.
     #[inline]
-    pub(super) fn acknowledge_uniform(&mut self, transfers: usize) -> bool {
+    pub fn acknowledge_uniform(&mut self, transfers: usize) -> bool {
         if self.are_uniform {
             (0..transfers).for_each(|_| self.count_part(0));
         }
@@ -385,7 +483,7 @@ impl Transfers {
 
     /// One part of an inbound transfer has arrived in pass `pass`, from 0; adds transfers that may start now
     /// to `started`, or queues the transfer for processing by the software.
-    pub(super) fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
+    pub fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
         let phase = self.phase_of(inbound, pass);
         let of_rank = self.inbound.process_of(inbound);
         let process = &mut self.processes[of_rank as usize];
@@ -404,14 +502,18 @@ impl Transfers {
 
     /// The last part of an inbound transfer has arrived and been processed; adds transfers that may start now
     /// to `started`.
-    pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+    pub fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
-        started.extend(transfers.successors(inbound).filter(|&successor| outgoing.release(successor)));
+        transfers.each_successor(inbound, |successor| {
+            if outgoing.release(successor) {
+                started.push(successor);
+            }
+        });
         self.count_part(self.inbound.process_of(inbound));
     }
 
     /// One part of an outgoing transfer has been acknowledged; returns a transfer that may start now.
-    pub(super) fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
+    pub fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
         self.count_part(self.process_of(outgoing));
         if !self.outgoing.take_part(outgoing) {
             return None;

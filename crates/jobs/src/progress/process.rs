@@ -1,23 +1,27 @@
-//! State of one rank on a host: current phase (round of its job, or barrier), parts of transfers still
-//! missing, time until which it is busy.
+//! State of one rank: current phase (round of its job, or barrier), parts of transfers still missing, time
+//! until which it is busy, durations of its rounds.
 
 use std::collections::BTreeMap;
 use units::{Instant, Span};
 
 /// Durations of measured rounds at a rank.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) rounds: u32,
-    pub(crate) sum: Span,
+pub struct Measured {
+    /// Number of rounds.
+    pub rounds: u32,
+    /// Sum of their durations.
+    pub sum: Span,
     /// The current round and its duration so far, if the job ends before the rank has processed all messages.
-    pub(crate) open: Option<(u32, Span)>,
+    pub open: Option<(u32, Span)>,
 }
 
-/// A rank on a host.
+/// A rank.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     /// Phases before the current one, in all cycles.
     pub(super) phase: u32,
+    /// It sends and receives nothing, in any phase.
+    pub(super) is_idle: bool,
     /// Start of the current phase.
     pub(super) phase_start: Instant,
     pub(super) measured: Measured,
