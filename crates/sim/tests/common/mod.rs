@@ -103,6 +103,25 @@ pub(crate) const fn clocks() -> ClockSpec {
     ClockSpec { offset_ps_max: 2_000_000, drift_ppb_max: 100_000, jitter_ps_max: 100_000, hosts: Vec::new() }
 }
 
+/// Reliable connections at line rate, one for each chunk.
+const fn transport() -> TransportSpec {
+    TransportSpec {
+        mtu_bytes: 4096,
+        message_bytes: 128 << 10,
+        qp_mode: QpMode::PerChunk,
+        qps_per_rank_pair: 1,
+        ack_every: 2,
+        window_packets: 1 << 23,
+        recovery: LossRecovery::GoBackN,
+        ooo_window_packets: 256,
+        priorities: PrioritySpec { data: 3, ack: 6, cnp: 6 },
+        dscp: None,
+        timeout_ps: 67_108_864_000,
+        retry_count: 7,
+        rate_control: RateControlSpec::LINE_RATE,
+    }
+}
+
 /// A run of one collective on the first `ranks` hosts.
 pub(crate) fn collective(
     topology: TopologySpec,
@@ -129,21 +148,7 @@ pub(crate) fn collective(
             addresses: None,
             clocks: None,
         },
-        transport: TransportSpec {
-            mtu_bytes: 4096,
-            message_bytes: 128 << 10,
-            qp_mode: QpMode::PerChunk,
-            qps_per_rank_pair: 1,
-            ack_every: 2,
-            window_packets: 1 << 23,
-            recovery: LossRecovery::GoBackN,
-            ooo_window_packets: 256,
-            priorities: PrioritySpec { data: 3, ack: 6, cnp: 6 },
-            dscp: None,
-            timeout_ps: 67_108_864_000,
-            retry_count: 7,
-            rate_control: RateControlSpec::LINE_RATE,
-        },
+        transport: transport(),
         jobs: vec![JobSpec {
             name: "test".into(),
             hosts: (0..ranks).collect(),
