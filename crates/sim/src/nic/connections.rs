@@ -12,8 +12,8 @@ use engine::Message;
 use units::Instant;
 
 impl Host {
-    /// A port serves an active connection, which was removed from its lane.
-    pub(super) fn serve_removed(
+    /// A port serves a connection of a kind other than RC, which is no longer active.
+    pub(super) fn serve_other(
         &mut self,
         port: usize,
         connection: ConnectionId,
@@ -22,7 +22,7 @@ impl Host {
     ) {
         let index = connection.index();
         match connection.kind() {
-            ConnectionKind::Rc => self.serve_in_lane(port, index, now, context),
+            ConnectionKind::Rc => unreachable!("served before"),
             ConnectionKind::Tcp => self.send_tcp_data(port, index, now, context),
             ConnectionKind::Storage => self.send_storage(port, index, now, context),
         }

@@ -171,7 +171,7 @@ impl Requester {
     /// The next packet, if windows and state allow one; see [`Self::can_transmit`]. A packet that fills the
     /// window of the rate controller requests an acknowledgement, since that window might otherwise open only
     /// after a timeout.
-    #[inline(always)]
+    #[inline]
     pub fn poll_transmit(
         &mut self,
         config: &Config,

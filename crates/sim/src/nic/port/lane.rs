@@ -49,6 +49,8 @@ pub(super) struct Lanes {
     deferred: BinaryHeap<Reverse<(Instant, ConnectionId, Priority)>>,
     /// Whose turn it is: 0 for the queue pairs, otherwise 1 + index of a lane.
     turn: usize,
+    /// Priority of the connection that was removed last, while it is being served.
+    served: Option<Priority>,
 }
 
 impl Lanes {
@@ -123,7 +125,15 @@ impl Lanes {
         let next = from.into_iter().find(is_ready);
         let next = next.or_else(|| before.into_iter().find(is_ready).filter(|_| !has_payload));
         self.turn = next.filter(|next| next + 1 < self.lanes.len()).map_or(0, |next| next + 2);
-        self.lanes[next?].pop()
+        let lane = &mut self.lanes[next?];
+        let popped = lane.pop();
+        self.served = matches!(popped, Some(NextOfLane::Connection(_))).then_some(lane.priority);
+        popped
+    }
+
+    /// The priority of the connection being served, if it is of a lane; it has been served then.
+    pub(super) const fn take_served(&mut self) -> Option<Priority> {
+        self.served.take()
     }
 }
 

@@ -60,10 +60,7 @@ pub(crate) struct NicPortPlan {
 pub(crate) enum Next {
     LinkControl(Packet),
     Control(Control),
-    /// The first active connection of the port.
-    Active(ConnectionId),
-    /// A connection that was removed from its lane.
-    Removed(ConnectionId),
+    Connection(ConnectionId),
     Nothing,
 }
 
@@ -278,28 +275,32 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Removes the connection just served, the first, from the active ones.
+    /// Removes the connection being served, which is the first active one or was removed from its lane.
     #[inline]
-    pub(crate) fn drop_first(&mut self) {
+    pub(crate) fn drop_served(&mut self) {
+        if self.in_use & OPTIONS != 0 && self.drop_with_options() {
+            return;
+        }
         self.active.drop_front();
         self.active.rewind();
-        if self.in_use & OPTIONS != 0
-            && let Some(scheduling) = self.scheduling_mut()
-        {
+    }
+
+    /// Returns whether the connection being served is of a lane.
+    #[cold]
+    fn drop_with_options(&mut self) -> bool {
+        let PortOptions { lanes, scheduling, .. } = self.options_mut();
+        let is_of_lane = lanes.take_served().is_some();
+        if let Some(scheduling) = scheduling.as_mut().filter(|_| !is_of_lane) {
             scheduling.sent = 0;
         }
+        is_of_lane
     }
 
-    #[cold]
-    fn scheduling_mut(&mut self) -> Option<&mut Scheduling> {
-        self.options.as_mut()?.scheduling.as_deref_mut()
-    }
-
-    /// Moves the connection just served, the first, to the end of the active ones, once it has sent its
+    /// Moves the connection being served to the end of the active ones of its lane, once it has sent its
     /// packets.
     #[inline]
     pub(crate) fn rotate(&mut self, connection: ConnectionId) {
-        if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
+        if self.in_use & OPTIONS != 0 && self.rotate_with_options(connection) {
             return;
         }
         if self.active.len() > 1 {
@@ -308,15 +309,37 @@ impl NicPort {
         }
     }
 
+    /// Returns whether nothing is to be done at the port: the connection is of a lane, or sends more packets.
+    #[cold]
+    fn rotate_with_options(&mut self, connection: ConnectionId) -> bool {
+        let PortOptions { lanes, scheduling, .. } = self.options_mut();
+        if let Some(priority) = lanes.take_served() {
+            lanes.push_connection(connection, priority);
+            return true;
+        }
+        scheduling.as_mut().is_some_and(|scheduling| scheduling.continues())
+    }
+
     /// Same, or defers it until its rate lets it send.
     #[inline]
     pub(crate) fn rotate_or_defer(&mut self, connection: ConnectionId, ready_at: Instant, now: Instant) {
-        if ready_at > now {
-            self.drop_first();
-            self.defer(connection, ready_at);
-        } else {
-            self.rotate(connection);
+        if ready_at <= now {
+            return self.rotate(connection);
         }
+        if self.in_use & OPTIONS != 0 && self.defer_with_options(connection, ready_at) {
+            return;
+        }
+        self.drop_served();
+        self.defer(connection, ready_at);
+    }
+
+    /// Defers the connection being served if it is of a lane; returns whether it is.
+    #[cold]
+    fn defer_with_options(&mut self, connection: ConnectionId, ready_at: Instant) -> bool {
+        let lanes = &mut self.options_mut().lanes;
+        let Some(priority) = lanes.take_served() else { return false };
+        lanes.defer(connection, priority, ready_at);
+        true
     }
 
     /// Adds a removed connection at the end of the active ones, or defers it until its rate lets it send.
@@ -476,8 +499,8 @@ impl NicPort {
         let paused = self.pause.mask();
         match self.options_mut().lanes.pop(has_payload, paused) {
             Some(NextOfLane::Reply(reply)) => Next::Control(reply),
-            Some(NextOfLane::Connection(connection)) => Next::Removed(connection),
-            None => self.next_active().map_or(Next::Nothing, Next::Active),
+            Some(NextOfLane::Connection(connection)) => Next::Connection(connection),
+            None => self.next_active().map_or(Next::Nothing, Next::Connection),
         }
     }
 

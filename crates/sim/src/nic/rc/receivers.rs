@@ -138,7 +138,7 @@ impl Receivers {
         self.reply_vouching(receiver, reply, vouched)
     }
 
-    #[inline]
+    #[inline(always)]
     fn reply_vouching(&self, receiver: u32, reply: Reply, vouched: Option<u32>) -> (usize, Control) {
         let state = self.of(receiver);
         let packet = state.reply_packet(&self.settings, reply, vouched);

@@ -287,7 +287,7 @@ impl Sender {
     }
 
     /// The next data packet of sender `number`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next_packet(
         &mut self,
         number: u32,

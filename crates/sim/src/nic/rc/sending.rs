@@ -49,8 +49,8 @@ impl Host {
             state.next_active()?
         };
         if connection.as_rc().is_none() {
-            self.ports[port].drop_first();
-            self.serve_removed(port, connection, now, context);
+            self.ports[port].drop_served();
+            self.serve_other(port, connection, now, context);
         }
         connection.as_rc()
     }
@@ -71,8 +71,7 @@ impl Host {
         match ports[port].pop_with_options(now, next_frame_bytes) {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
-            Next::Active(connection) => return Some(connection),
-            Next::Removed(connection) => self.serve_removed(port, connection, now, context),
+            Next::Connection(connection) => return Some(connection),
             Next::Nothing => {}
         }
         None
@@ -86,38 +85,18 @@ impl Host {
         self.ports[port].transmit(&control.packet, now, context);
     }
 
-    /// Serves the next queue pair, the first active one of a port.
+    /// Serves the next queue pair.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
-        self.serve_as::<false>(port, sender, now, context);
-    }
-
-    /// Serves a queue pair that was removed from its lane.
-    #[inline(never)]
-    pub(crate) fn serve_in_lane(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
-        self.serve_as::<true>(port, sender, now, context);
-    }
-
-    /// Sends the next packet of a queue pair, if its rate controller lets it, and puts the queue pair behind
-    /// the others: those of its lane, or the active ones of the port, where it is the first.
-    #[inline(always)]
-    fn serve_as<const IN_LANE: bool>(
-        &mut self,
-        port: usize,
-        sender: u32,
-        now: Instant,
-        context: &mut Context,
-    ) {
         let sent = now + self.latency;
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
-        if !IN_LANE
-            && context.is_large()
+        if context.is_large()
             && let Some(ahead) = port.connection_ahead()
         {
             prefetch_sender(senders, pacers, ahead);
         }
-        let (id, state) = (ConnectionId::rc(sender), &mut senders[sender]);
+        let state = &mut senders[sender];
         let window_packets = window_packets(pacers, data_frames, sender);
         let service = Service { now, sent, window_packets };
         let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender]) } else { None };
@@ -133,16 +112,13 @@ impl Host {
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        let stays = state.stays_active(config, window_packets);
-        match (IN_LANE, pacer) {
-            (true, _) if !stays => {}
-            (true, pacer) => {
-                let ready_at = pacer.map_or(now, |pacer| pacer.ready_at());
-                port.enqueue_or_defer(id, state.priority(), ready_at, now);
-            }
-            (false, _) if !stays => port.drop_first(),
-            (false, Some(pacer)) => port.rotate_or_defer(id, pacer.ready_at(), now),
-            (false, None) => port.rotate(id),
+        let connection = ConnectionId::rc(sender);
+        if !state.stays_active(config, window_packets) {
+            port.drop_served();
+        } else if let Some(pacer) = pacer {
+            port.rotate_or_defer(connection, pacer.ready_at(), now);
+        } else {
+            port.rotate(connection);
         }
         arm_timer(timers, sender, state, config, context);
         port.schedule(now);
