@@ -234,24 +234,24 @@ impl Progress {
             let left = (sent.len() + received.len()) as u64 * split;
             return processes.iter_mut().for_each(|process| process.left = left);
         }
-        let is_meant = |process: u32| only.is_none_or(|only| process == only);
+        let is_included = |process: u32| only.is_none_or(|only| process == only);
         for index in sent.clone() {
             let process = outgoing.process_of(index);
-            if is_meant(process) {
+            if is_included(process) {
                 outgoing.arm(index);
                 processes[process as usize].left += split;
             }
         }
         for index in received {
             let process = inbound.process_of(index);
-            if is_meant(process) {
+            if is_included(process) {
                 inbound.arm(index);
                 processes[process as usize].left += split;
                 inbound.each_successor(index, |successor| outgoing.wait(successor));
             }
         }
         for index in sent {
-            if let Some(next) = outgoing.next(index).filter(|_| is_meant(outgoing.process_of(index))) {
+            if let Some(next) = outgoing.next(index).filter(|_| is_included(outgoing.process_of(index))) {
                 outgoing.wait(next);
             }
         }
