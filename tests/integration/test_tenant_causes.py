@@ -131,3 +131,20 @@ def test_losses_of_tenants_that_share_no_link_are_parted_among_them(tmp_path: Pa
     frames = {job: causes(found, job)["lossy-fabric"].evidence["frames"] for job in APART}
     assert sum(frames.values()) == found.losses["tail drop"]
     assert 0 < frames["ring"] < frames["moe"]
+
+
+def test_jobs_on_the_same_hosts_name_each_other(tmp_path: Path) -> None:
+    (trial,) = run(tmp_path, "shared-hosts")
+    found = insight(trial)
+    for job, other in (("a", "b"), ("b", "a")):
+        (finding,) = found.of_job(job)
+        assert finding.cause == "shared-hosts"
+        assert finding.evidence["jobs"] == [other]
+        assert finding.evidence["hosts"] == list(range(8))
+        assert finding.explained == pytest.approx(1, abs=0.05)
+    assert not found.of_job("apart")
+
+
+def test_jobs_one_after_the_other_do_not_share_their_hosts(tmp_path: Path) -> None:
+    (trial,) = run(tmp_path, "shared-hosts", "jobs.1.start=50ms")
+    assert not insight(trial).findings

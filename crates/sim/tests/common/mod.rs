@@ -179,25 +179,6 @@ pub(crate) fn collective(
     }
 }
 
-/// Go-back-N at line rate, with a queue pair for each chunk.
-fn transport() -> TransportSpec {
-    TransportSpec {
-        mtu_bytes: 4096,
-        message_bytes: 128 << 10,
-        qp_mode: QpMode::PerChunk,
-        qps_per_rank_pair: 1,
-        ack_every: 2,
-        window_packets: 1 << 23,
-        recovery: LossRecovery::GoBackN,
-        ooo_window_packets: 256,
-        priorities: PrioritySpec { data: 3, ack: 6, cnp: 6 },
-        dscp: None,
-        timeout_ps: 67_108_864_000,
-        retry_count: 7,
-        rate_control: RateControlSpec::LINE_RATE,
-    }
-}
-
 /// Some of everything is sampled.
 fn observe() -> ObserveSpec {
     ObserveSpec {

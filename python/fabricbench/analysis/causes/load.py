@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fabricbench.analysis.causes.evidence import Case, Port
+from fabricbench.analysis.causes.evidence import Case, Port, wire_ps
 from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding, listed, percent, time_words
 from fabricbench.analysis.links.path_overlap import Occupancy, occupancies
 from fabricbench.words import counted
@@ -249,6 +249,57 @@ def oversubscription(case: Case) -> Iterator[Finding]:
             evidence | {"ideal_ps": round(window_ps)},
             (ports[0].node,),
         )
+
+
+def shared_hosts(case: Case) -> Iterator[Finding]:
+    """Find hosts on which jobs that ran at the same time have ranks, too, and use the ports.
+
+    The explained effect is the line time of the frames of others at the busiest of these ports, at most the
+    time for which the jobs overlap.
+    """
+    ranks = set(case.job["hosts"])
+    others = {
+        name: (hosts & ranks, overlap_ps)
+        for name, hosts, overlap_ps in _other_jobs(case)
+        if hosts & ranks and overlap_ps > 0
+    }
+    if not others:
+        return
+    shared = sorted(set().union(*(hosts for hosts, _ in others.values())))
+    port, of_others_ps = max(
+        ((port, needed_ps) for host in shared for port, needed_ps in _of_others(case, host)),
+        key=lambda pair: pair[1],
+        default=(None, 0.0),
+    )
+    cost_ps = min(of_others_ps, max(overlap_ps for _, overlap_ps in others.values()))
+    if port is None or cost_ps <= (_OVERLOAD - 1) * case.ideal_ps:
+        return
+    jobs = list(others)
+    sentence = (
+        f"{len(shared)} of its {len(ranks)} hosts also run {counted(len(jobs), 'other job')}, "
+        f"{listed(jobs)}; at {port.name} their frames take {time_words(of_others_ps)} at line rate"
+    )
+    evidence = {"jobs": jobs, "hosts": shared, "port": port.name, "needed_by_others_ps": round(of_others_ps)}
+    yield Finding("shared-hosts", case.job["name"], case.explained(cost_ps), sentence, evidence, (port.name,))
+
+
+def _other_jobs(case: Case) -> Iterator[tuple[str, set[int], int]]:
+    """Yield name and hosts of each other job, and the time for which it overlaps with the job [ps]."""
+    record, own_end_ps = case.record, int(case.outcome["start_ps"]) + case.duration_ps
+    for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
+        if job["name"] != case.job["name"]:
+            end_ps = record.summary["end_ps"] if outcome["end_ps"] is None else outcome["end_ps"]
+            start_ps = max(int(outcome["start_ps"]), int(case.outcome["start_ps"]))
+            yield job["name"], set(job["hosts"]), min(int(end_ps), own_end_ps) - start_ps
+
+
+def _of_others(case: Case, host: int) -> Iterator[tuple[Port, float]]:
+    """Yield each port of a host's cables with the line time of the frames of other jobs on it [ps]."""
+    own = ((case.fabric.of, case.chunks.wire_sent), (case.fabric.towards, case.chunks.wire_received))
+    for ports_of, own_bytes in own:
+        ports = [port for port in ports_of(f"host{host}") if port.rate_bps]
+        own_ps = sum(wire_ps(own_bytes.get(host, 0) / len(ports), port.rate_bps) for port in ports[:1])
+        yield from ((port, case.needed_ps(port) - own_ps) for port in ports)
 
 
 def incast(case: Case) -> Iterator[Finding]:

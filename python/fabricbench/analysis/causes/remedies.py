@@ -296,6 +296,7 @@ _OF_CAUSE: Mapping[str, _Remedies] = {
 }
 _INHERENT = f"{_NO_SETTING}: the pattern is an incast"
 _ADVICE: Mapping[str, str] = {
+    "shared-hosts": f"{_NO_SETTING}: hosts of its own, or a class of its own (`jobs.N.priority` with DWRR)",
     "oversubscription": f"{_NO_SETTING}: a limit of the fabric, for more or faster uplinks",
     "incast": f"{_NO_SETTING} that the senders share one port",
     "step-overhead": f"{_NO_SETTING} of the fabric: fewer steps, or less overhead of the software",

@@ -24,7 +24,7 @@ LOSSES = (
 _REORDERING = "reordering-with-go-back-n"
 _MERGED_CAUSES = ("hash-collision", "oversubscription", "straggling-nic", "pfc-head-of-line-blocking")
 """Causes that are reported once, with every location."""
-_LOADS = ("hash-collision", "oversubscription", "incast", "straggling-nic")
+_LOADS = ("hash-collision", "oversubscription", "incast", "straggling-nic", "shared-hosts")
 """Causes whose cost is the time of a port beyond the ideal. Ports work in parallel, so the largest counts."""
 _OF_CROSSING = ("oversubscription", "hash-collision", "pfc-head-of-line-blocking", "ecn-too-eager")
 """Consequences of the load of uplinks if a job crosses rails."""
