@@ -7,6 +7,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.campaign.driven import LONG, started, waited_for
@@ -61,9 +62,14 @@ def test_a_campaign_is_seen_while_it_runs_and_after_it_was_stopped(tmp_path: Pat
     def told(*more: str) -> str:
         return call("campaign", "campaign.yaml", "--status", *more, cwd=tmp_path).stdout
 
+    def with_cores() -> dict[str, Any] | None:
+        # Workers start before their number is reported.
+        state: dict[str, Any] | None = json.loads(told("--format", "json") or "null")
+        return state if state and state["cores"] else None
+
     with started(tmp_path, LONG.replace("64MB", "512MB")) as driver:
         waited_for(lambda: next(workers_at(tmp_path), None))
-        running = waited_for(lambda: json.loads(told("--format", "json") or "null"))
+        running = waited_for(with_cores)
         os.kill(driver.pid, signal.SIGINT)
         driver.communicate(timeout=60)
     assert (running["state"], running["trials"], running["cores"]) == ("running", 6, os.cpu_count())
