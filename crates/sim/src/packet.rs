@@ -24,6 +24,17 @@ pub(crate) enum ConnectionKind {
     Storage = 4,
 }
 
+impl ConnectionKind {
+    /// The kind with a number; a storage connection has the number of its kind and all above.
+    const fn of_number(number: u32) -> Self {
+        match number {
+            0 => Self::Rc,
+            2 => Self::Tcp,
+            _ => Self::Storage,
+        }
+    }
+}
+
 /// Number of a connection at its host: its kind, and its index in the arena of that kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(crate) struct ConnectionId(u32);
@@ -53,11 +64,7 @@ impl ConnectionId {
     }
 
     pub(crate) const fn kind(self) -> ConnectionKind {
-        match self.0 >> Self::INDEX_BITS {
-            0 => ConnectionKind::Rc,
-            2 => ConnectionKind::Tcp,
-            _ => ConnectionKind::Storage,
-        }
+        ConnectionKind::of_number(self.0 >> Self::INDEX_BITS)
     }
 
     /// Its index in the arena of its kind.
@@ -454,11 +461,7 @@ impl Packet {
 
     /// Kind of its connection; not of link control.
     pub(crate) const fn connection_kind(&self) -> ConnectionKind {
-        match self.code() >> CONNECTION_SHIFT {
-            0 => ConnectionKind::Rc,
-            2 => ConnectionKind::Tcp,
-            _ => ConnectionKind::Storage,
-        }
+        ConnectionKind::of_number(self.code() >> CONNECTION_SHIFT)
     }
 
     #[inline]

@@ -81,6 +81,12 @@ impl PlaceIndices {
         self.transfers.get(transfer.index()).copied()
     }
 
+    /// Index of a rank among those of its place, which `plan` is of.
+    #[inline]
+    fn process(&self, plan: &ProgressPlan, rank: impl FnOnce() -> Rank) -> u32 {
+        if plan.processes == 1 { 0 } else { self.processes[rank().index()] }
+    }
+
     /// Adds a transfer to the plan of its source, with this index there; `index_of` returns the index of
     /// another transfer that starts there.
     #[inline]
@@ -92,10 +98,7 @@ impl PlaceIndices {
         index: u32,
         index_of: impl Fn(TransferId) -> u32,
     ) {
-        let process = match plan.processes {
-            1 => 0,
-            _ => self.processes[schedule.transfer(transfer).src.index()],
-        };
+        let process = self.process(plan, || schedule.transfer(transfer).src);
         let next = self.next.get(transfer.index()).and_then(|&next| next.checked_sub(1));
         let next = next.map(|next| index_of(TransferId(next)));
         plan.outgoing.put(index, OutgoingPlan { process, next });
@@ -115,10 +118,7 @@ impl PlaceIndices {
         index: u32,
         index_of: impl Fn(TransferId) -> u32,
     ) {
-        let process = match plan.processes {
-            1 => 0,
-            _ => self.processes[schedule.transfer(transfer).dst.index()],
-        };
+        let process = self.process(plan, || schedule.transfer(transfer).dst);
         let waiting = schedule.successors(transfer);
         let successors = match waiting.len() {
             0 => (0, 0),

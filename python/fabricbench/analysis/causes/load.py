@@ -257,26 +257,21 @@ def shared_hosts(case: Case) -> Iterator[Finding]:
     The explained effect is the line time of the frames of others at the busiest of these ports, at most the
     time for which the jobs overlap.
     """
-    ranks = set(case.job["hosts"])
-    others = {
-        name: (hosts & ranks, overlap_ps)
-        for name, hosts, overlap_ps in _other_jobs(case)
-        if hosts & ranks and overlap_ps > 0
-    }
+    others = [other for other in _other_jobs(case) if other[1] and other[2] > 0]
     if not others:
         return
-    shared = sorted(set().union(*(hosts for hosts, _ in others.values())))
+    shared = sorted(set().union(*(hosts for _, hosts, _ in others)))
     port, of_others_ps = max(
         ((port, needed_ps) for host in shared for port, needed_ps in _of_others(case, host)),
         key=lambda pair: pair[1],
         default=(None, 0.0),
     )
-    cost_ps = min(of_others_ps, max(overlap_ps for _, overlap_ps in others.values()))
+    cost_ps = min(of_others_ps, max(overlap_ps for _, _, overlap_ps in others))
     if port is None or cost_ps <= (_OVERLOAD - 1) * case.ideal_ps:
         return
-    jobs = list(others)
+    jobs, host_count = [name for name, _, _ in others], len(set(case.job["hosts"]))
     sentence = (
-        f"{len(shared)} of its {len(ranks)} hosts also run {counted(len(jobs), 'other job')}, "
+        f"{len(shared)} of its {host_count} hosts also run {counted(len(jobs), 'other job')}, "
         f"{listed(jobs)}; at {port.name} their frames take {time_words(of_others_ps)} at line rate"
     )
     evidence = {"jobs": jobs, "hosts": shared, "port": port.name, "needed_by_others_ps": round(of_others_ps)}
@@ -284,13 +279,14 @@ def shared_hosts(case: Case) -> Iterator[Finding]:
 
 
 def _other_jobs(case: Case) -> Iterator[tuple[str, set[int], int]]:
-    """Yield name and hosts of each other job, and the time for which it overlaps with the job [ps]."""
+    """Yield each other job: its name, the hosts it shares and the time for which both run [ps]."""
+    hosts = set(case.job["hosts"])
     record, own_end_ps = case.record, int(case.outcome["start_ps"]) + case.duration_ps
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         if job["name"] != case.job["name"]:
             end_ps = record.summary["end_ps"] if outcome["end_ps"] is None else outcome["end_ps"]
             start_ps = max(int(outcome["start_ps"]), int(case.outcome["start_ps"]))
-            yield job["name"], set(job["hosts"]), min(int(end_ps), own_end_ps) - start_ps
+            yield job["name"], hosts.intersection(job["hosts"]), min(int(end_ps), own_end_ps) - start_ps
 
 
 def _of_others(case: Case, host: int) -> Iterator[tuple[Port, float]]:
@@ -298,8 +294,9 @@ def _of_others(case: Case, host: int) -> Iterator[tuple[Port, float]]:
     own = ((case.fabric.of, case.chunks.wire_sent), (case.fabric.towards, case.chunks.wire_received))
     for ports_of, own_bytes in own:
         ports = [port for port in ports_of(f"host{host}") if port.rate_bps]
-        own_ps = sum(wire_ps(own_bytes.get(host, 0) / len(ports), port.rate_bps) for port in ports[:1])
-        yield from ((port, case.needed_ps(port) - own_ps) for port in ports)
+        for port in ports:
+            own_ps = wire_ps(own_bytes.get(host, 0) / len(ports), port.rate_bps)
+            yield port, case.needed_ps(port) - own_ps
 
 
 def incast(case: Case) -> Iterator[Finding]:

@@ -129,17 +129,16 @@ fn intake_plan(
         return None;
     }
     let notifies = spec.transport.rate_control.config().cnp_interval().is_some();
-    let is_paused =
-        |priority: &u8| spec.fabric.switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(priority));
+    let pfc = spec.fabric.switch.pfc.as_ref();
+    let is_paused = |priority: &u8| pfc.is_some_and(|pfc| pfc.priorities.contains(priority));
     let paused: Vec<_> = spec.data_priorities().into_iter().filter(is_paused).map(Priority).collect();
-    let pfc = spec.fabric.switch.pfc.as_ref().filter(|_| !paused.is_empty());
     Some(IntakePlan {
         drain,
         // Credits limit its contents to the buffers of the virtual lanes.
         size_bytes: if fabric.credits.is_some() { u64::MAX } else { nic.receive_buffer_bytes },
         xoff_bytes: nic.receive_xoff_bytes,
         cnp_above_bytes: nic.cnp_above_bytes.filter(|_| notifies).unwrap_or(u64::MAX),
-        pause_quanta: pfc.map(|pfc| pfc.quanta),
+        pause_quanta: pfc.filter(|_| !paused.is_empty()).map(|pfc| pfc.quanta),
         paused,
         line_rate,
     })
