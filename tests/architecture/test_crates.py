@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"units", "wire"},
     "topology": {"units"},
     "workload": {"units"},
+    "nccl": set(),
     "record": set(),
     "spec": {"units", "wire", "transport", "topology"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},

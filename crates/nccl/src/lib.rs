@@ -1,0 +1,42 @@
+//! NCCL's rules as a library: what NCCL 2.18 to 2.31 does on given hardware, without hardware and without
+//! NCCL.
+//!
+//! In the order of data flow:
+//!
+//! 1. `system`: hardware of a server or NVLink domain; `paths`: paths between its parts;
+//! 2. `search`: the channels of each algorithm on one node ([`Graphs`]);
+//! 3. `communicator`: graphs of all nodes merged, numbers of channels, rings and trees across nodes;
+//! 4. `point_to_point`: channels, NICs, order and chunks of send and receive;
+//!
+//! `rules` has the differences between versions, `settings` the environment variables, `kinds` names of
+//! collectives, algorithms and protocols. Pure functions: equal inputs give equal results.
+//!
+//! `nccl_graphs.md` and `training_steps.md` in comments are the project's pages of facts.
+
+mod bandwidth;
+mod communicator;
+mod kinds;
+mod paths;
+mod point_to_point;
+mod rules;
+mod search;
+mod settings;
+mod system;
+mod version;
+
+pub use bandwidth::Bandwidth;
+pub use communicator::{
+    ChannelCounts, ChannelNic, ClusterNode, Communicator, MergedGraph, MergedGraphs, Neighbours, Tree,
+    TreeLinks, double_binary_tree, nic_of_channel,
+};
+pub use kinds::{Algorithm, Collective, Protocol};
+pub use paths::{Path, PathType, Paths};
+pub use point_to_point::{OPERATIONS_PER_BATCH, PeerSchedule, PeerTraffic, Round, Transfer, nic_of_peer};
+pub use rules::Rules;
+pub use search::{Graph, GraphChannel, Graphs, Pattern};
+pub use settings::{AdapterFilter, Choices, NicsPerGpu, ParsedSettings, SettingError, Settings};
+pub use system::{
+    Gpu, Layout, Link, LinkKind, Nic, NicModel, Node, NvLinks, PcieGeneration, Processor, Server, System,
+    Vendor, nvlink,
+};
+pub use version::{Library, Version, VersionError};
