@@ -1,12 +1,13 @@
-//! NCCL's rules as a library: what NCCL 2.18 to 2.31 does on given hardware, without hardware and without
-//! NCCL.
+//! NCCL's rules as a library: graphs, channels and choices of NCCL 2.18 to 2.31 for a description of the
+//! hardware.
 //!
 //! In the order of data flow:
 //!
 //! 1. `system`: hardware of a server or NVLink domain; `paths`: paths between its parts;
 //! 2. `search`: the channels of each algorithm on one node ([`Graphs`]);
 //! 3. `communicator`: graphs of all nodes merged, numbers of channels, rings and trees across nodes;
-//! 4. `point_to_point`: channels, NICs, order and chunks of send and receive;
+//! 4. `tuner`: expected times, the choice of algorithm and protocol, channels and chunks by size ([`Tuner`]);
+//! 5. `point_to_point`: channels, NICs, order and chunks of send and receive.
 //!
 //! `rules` has the differences between versions, `settings` the environment variables, `kinds` names of
 //! collectives, algorithms and protocols. Pure functions: equal inputs give equal results.
@@ -22,12 +23,13 @@ mod rules;
 mod search;
 mod settings;
 mod system;
+mod tuner;
 mod version;
 
 pub use bandwidth::Bandwidth;
 pub use communicator::{
-    ChannelCounts, ChannelNic, ClusterNode, Communicator, MergedGraph, MergedGraphs, Neighbours, Tree,
-    TreeLinks, double_binary_tree, nic_of_channel,
+    ChannelCounts, ChannelNic, ClusterNode, Communicator, MergedGraph, MergedGraphs, Neighbours, NvlsSetup,
+    Tree, TreeLinks, double_binary_tree, nic_of_channel,
 };
 pub use kinds::{Algorithm, Collective, Protocol};
 pub use paths::{Path, PathType, Paths};
@@ -39,4 +41,5 @@ pub use system::{
     Gpu, Layout, Link, LinkKind, Nic, NicModel, Node, NvLinks, PcieGeneration, Processor, Server, System,
     Vendor, nvlink,
 };
+pub use tuner::{Choice, Chunking, Cost, Operation, PIPELINE_STEPS, Plan, Tuner, TunerInput, Work};
 pub use version::{Library, Version, VersionError};

@@ -168,8 +168,10 @@ pub enum Schedule {
 pub struct TunerRules {
     /// Fraction of the bandwidth that LL gives on a ring.
     pub ring_ll_permille: u32,
-    /// Fraction of LL128 with one GPU per node.
+    /// Fraction of the bandwidth that LL128 gives on a ring with one GPU per node.
     pub single_gpu_ll128_permille: u32,
+    /// PAT exists (release notes of 2.23).
+    pub pat: bool,
     /// Formula of NVLS and NVLSTree.
     pub nvls: NvlsModel,
     /// NET latency of NVLSTree [ns].
@@ -227,7 +229,8 @@ const CHANGES: &[Change] = &[
     since(22, |rules| rules.point_to_point.schedule = Schedule::QuadraticNodes),
     since(23, |rules| {
         rules.crossing = Crossing::Paired;
-        rules.tuner.single_gpu_ll128_permille = 1000;
+        rules.tuner.single_gpu_ll128_permille = 920;
+        rules.tuner.pat = true;
     }),
     since(25, |rules| {
         rules.max_channels = 64;
@@ -312,6 +315,7 @@ impl Rules {
             tuner: TunerRules {
                 ring_ll_permille: 250,
                 single_gpu_ll128_permille: 700,
+                pat: false,
                 nvls: NvlsModel::FiveSixthsOldTree,
                 nvls_tree_net_ns: 14_000,
                 blackwell_2_31: false,

@@ -4,10 +4,10 @@
 //!
 //! Source: `nccl_graphs.md`, section 1g.
 
-use super::{ClusterNode, MergedGraphs};
+use super::{ClusterNode, MergedGraphs, NvlsSetup};
 use crate::bandwidth::Bandwidth;
 use crate::point_to_point;
-use crate::rules::{NvlsBlackwell, Rules, SecondDoubling};
+use crate::rules::{Rules, SecondDoubling};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
@@ -33,21 +33,25 @@ impl ChannelCounts {
     pub(super) fn of(
         nodes: &[ClusterNode<'_>],
         graphs: &MergedGraphs,
+        nvls: NvlsSetup,
         rules: &Rules,
         settings: &Settings,
     ) -> Self {
-        let capability = nodes.iter().map(|node| node.system.capabilities().0).min().unwrap_or(0);
-        let nvls = nvls(nodes, graphs, capability, rules, settings);
-        let doubled = doubled(nodes, graphs, capability, rules);
-        let most = settings.max_channels.unwrap_or(rules.max_channels).min(rules.max_channels);
-        let least = settings.min_channels.unwrap_or(0).min(rules.max_channels);
-        let collective = doubled.min(most).max(least).max(if rules.counts.at_least_nvls { nvls } else { 0 });
+        let nvls = nvls.channels;
+        let doubled = doubled(nodes, graphs, rules);
+        let upper = [settings.max_channels, settings.max_ctas, Some(rules.max_channels)];
+        let most = upper.into_iter().flatten().min().unwrap_or(doubled);
+        let lower = [settings.min_channels, settings.min_ctas];
+        let least = lower.into_iter().flatten().max().unwrap_or(0).min(rules.max_channels);
+        let raised = if rules.counts.at_least_nvls { nvls } else { 0 };
+        let collective = doubled.min(most).max(least).max(raised);
         let peers = point_to_point::channels(nodes, collective, rules, settings);
         Self { collective, nvls, point_to_point: peers.total, per_peer: peers.per_peer }
     }
 }
 
-fn doubled(nodes: &[ClusterNode<'_>], graphs: &MergedGraphs, capability: u32, rules: &Rules) -> usize {
+fn doubled(nodes: &[ClusterNode<'_>], graphs: &MergedGraphs, rules: &Rules) -> usize {
+    let capability = super::least_capability(nodes);
     let channels = (2 * graphs.ring.channels).min(rules.max_channels);
     let fast = nodes.len() > 1 && graphs.ring.intra > FAST_RING;
     let again = match rules.counts.second_doubling {
@@ -56,44 +60,4 @@ fn doubled(nodes: &[ClusterNode<'_>], graphs: &MergedGraphs, capability: u32, ru
         SecondDoubling::HopperOrNewer => capability >= 90 && channels < ENOUGH_CHANNELS,
     };
     if fast && again { 2 * channels } else { channels }
-}
-
-fn nvls(
-    nodes: &[ClusterNode<'_>],
-    graphs: &MergedGraphs,
-    capability: u32,
-    rules: &Rules,
-    settings: &Settings,
-) -> usize {
-    const HOPPER: usize = 16;
-    const BLACKWELL_ONE_NODE: usize = 24;
-    const BLACKWELL_SEVERAL: usize = 32;
-    if graphs.nvls.channels == 0 {
-        return 0;
-    }
-    let several = nodes.len() > 1;
-    let channels = match rules.counts.nvls_blackwell {
-        _ if capability < 100 => HOPPER,
-        NvlsBlackwell::AsHopper => HOPPER,
-        NvlsBlackwell::Several32 if !several => HOPPER,
-        NvlsBlackwell::Several32One24 | NvlsBlackwell::ByNic if !several => BLACKWELL_ONE_NODE,
-        NvlsBlackwell::Several32 | NvlsBlackwell::Several32One24 => BLACKWELL_SEVERAL,
-        NvlsBlackwell::ByNic => nvls_by_nic(nodes),
-    };
-    let channels = settings.nvls_channels.unwrap_or(channels);
-    channels.min(settings.max_channels.unwrap_or(channels)).max(settings.min_channels.unwrap_or(0))
-}
-
-/// NVLS channels of Blackwell over several nodes, from 2.30 on.
-fn nvls_by_nic(nodes: &[ClusterNode<'_>]) -> usize {
-    const FAST: Bandwidth = Bandwidth::from_gb(96);
-    const MEDIUM: Bandwidth = Bandwidth::from_gb(48);
-    let nic = nodes.iter().filter_map(ClusterNode::slowest_nic).min().unwrap_or_default();
-    let gpus = nodes.iter().map(|node| node.ranks.len()).min().unwrap_or(0);
-    match nic {
-        _ if nodes.len() == 2 && nic >= MEDIUM => 32,
-        _ if nic >= FAST && gpus > 8 => 32,
-        _ if nic >= MEDIUM => 24,
-        _ => 32,
-    }
 }

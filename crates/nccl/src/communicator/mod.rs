@@ -6,6 +6,7 @@ mod binary_tree;
 mod counts;
 mod merged;
 mod nics;
+mod nvls;
 mod rings;
 mod trees;
 
@@ -13,6 +14,7 @@ pub use binary_tree::{Neighbours, double_binary_tree};
 pub use counts::ChannelCounts;
 pub use merged::{MergedGraph, MergedGraphs};
 pub use nics::{ChannelNic, nic_of_channel};
+pub use nvls::NvlsSetup;
 pub use trees::{Tree, TreeLinks};
 
 use crate::bandwidth::Bandwidth;
@@ -54,6 +56,8 @@ pub struct Communicator {
     pub graphs: MergedGraphs,
     /// Numbers of channels.
     pub channels: ChannelCounts,
+    /// Channels and chunks of NVLS.
+    pub nvls: NvlsSetup,
     /// Ranks of each node, ascending; nodes in the order of their first rank.
     pub nodes: Vec<Vec<usize>>,
     /// Rings: the ranks in order. Channel c uses ring c mod length.
@@ -79,9 +83,11 @@ impl Communicator {
             ranks.sort_unstable();
             ranks
         };
+        let nvls = NvlsSetup::of(&nodes, &graphs, rules, settings);
         Self {
             graphs,
-            channels: ChannelCounts::of(&nodes, &graphs, rules, settings),
+            channels: ChannelCounts::of(&nodes, &graphs, nvls, rules, settings),
+            nvls,
             nodes: nodes.iter().map(sorted).collect(),
             rings: rings::connect(&nodes, graphs.ring.channels, rules.crossing),
             trees: trees::connect(&nodes, graphs.tree.channels),
@@ -94,4 +100,9 @@ impl Communicator {
     pub fn ranks(&self) -> usize {
         self.nodes.iter().map(Vec::len).sum()
     }
+}
+
+/// Smallest compute capability times 10.
+fn least_capability(nodes: &[ClusterNode<'_>]) -> u32 {
+    nodes.iter().map(|node| node.system.capabilities().0).min().unwrap_or(0)
 }

@@ -18,10 +18,10 @@ impl Edges {
             leaving[system.index(link.from)].push(edge);
         }
         let reverse_of = |link: &Link| {
-            let found = links
+            let reverse = links
                 .iter()
                 .position(|other| (other.from, other.to, other.kind) == (link.to, link.from, link.kind));
-            found.expect("`System::join` adds links in both directions")
+            reverse.expect("`System::join` adds links in both directions")
         };
         Self { leaving, reverse: links.iter().map(reverse_of).collect() }
     }

@@ -62,7 +62,7 @@ impl PathType {
         ALL.into_iter().take(self as usize + 1)
     }
 
-    /// Type of a path by way of a CPU, by the types of its two halves.
+    /// Type of a path over a CPU, by the types of its two halves.
     pub(super) fn over_cpu(self, other: Self) -> Self {
         match (self.max(other), self.min(other)) {
             (Self::Phb, Self::C2c) => Self::P2c,

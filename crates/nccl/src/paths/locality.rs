@@ -58,7 +58,7 @@ impl Paths {
         let count = match policy {
             NicsPerGpu::Auto => nics.len().div_ceil(sharing),
             NicsPerGpu::All => nics.len(),
-            NicsPerGpu::AtMost(most) => nics.len().min(most),
+            NicsPerGpu::Max(most) => nics.len().min(most),
         };
         let start = system.gpus[gpu].device % sharing;
         let start = if nics.len().is_power_of_two() { mirrored(start, nics.len()) } else { start };

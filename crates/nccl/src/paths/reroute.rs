@@ -87,7 +87,7 @@ impl Paths {
         }
     }
 
-    /// Whether a GPU sends to a NIC by way of the GPU that serves it.
+    /// Whether a GPU sends to a NIC over the GPU that serves it.
     fn is_pxn(
         &self,
         system: &System,

@@ -8,6 +8,7 @@
 use super::graph::{Graph, GraphChannel, Pattern, total};
 use super::order::{self, NicDistance, NicOrder, Position};
 use super::reservation::{Reservation, same_port};
+use super::target::{Budget, Target};
 use super::{Context, NVLS_HEADS_MAX};
 use crate::bandwidth::Bandwidth;
 use crate::rules::Crossing;
@@ -15,38 +16,6 @@ use crate::system::Node;
 
 /// Steps of the first order that is tried (PCI), which other attempts do not pay for.
 const PCI_ORDER_STEPS: i32 = 1 << 10;
-
-/// Steps that an attempt has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Budget {
-    /// Some steps, or none.
-    Left(i32),
-    /// The attempt found the most channels and stopped.
-    Perfect,
-}
-
-impl Budget {
-    fn take(&mut self) -> bool {
-        match self {
-            Self::Left(steps) if *steps > 0 => {
-                *steps -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Parameters of an attempt: those of the graph that it looks for, and limits of its channels.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    /// Pattern, speeds and types; the channels and hops are those of the search in progress.
-    pub(super) graph: Graph,
-    /// Fewest channels of a result.
-    pub(super) min_channels: usize,
-    /// Most channels.
-    pub(super) max_channels: usize,
-}
 
 /// Order of the GPUs of a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -217,7 +186,7 @@ impl<'a> Attempt<'a> {
             .then(|| &graph.channels[self.complete - 1])
     }
 
-    /// Adds a GPU to the channel if the path to it has the bandwidth, and goes on from it.
+    /// Adds a GPU to the channel if the path to it has the bandwidth, and continues from it.
     fn try_gpu(
         &mut self,
         nic: Option<usize>,
@@ -380,9 +349,9 @@ impl<'a> Attempt<'a> {
             let more_heads = complete > best.channels.len() && complete <= self.gpus().min(NVLS_HEADS_MAX);
             return more_heads || total(complete, graph.inter) > best.total_inter();
         }
-        let (found, known) = (total(complete, graph.intra), best.total_intra());
+        let (speed, best_speed) = (total(complete, graph.intra), best.total_intra());
         let comparable = graph.pattern == best.pattern && graph.cross_nic == best.cross_nic;
-        found > known || (found == known && comparable && graph.hops < best.hops)
+        speed > best_speed || (speed == best_speed && comparable && graph.hops < best.hops)
     }
 
     /// Reserves a path while some steps are taken.

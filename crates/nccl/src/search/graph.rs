@@ -1,4 +1,4 @@
-//! Graphs: what a search finds for one algorithm on one node.
+//! Graphs: results of a search, for one algorithm on one node.
 
 use crate::bandwidth::Bandwidth;
 use crate::paths::PathType;

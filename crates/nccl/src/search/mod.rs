@@ -1,7 +1,7 @@
 //! Graph search: the channels of each algorithm on one node, as NCCL finds them.
 //!
-//! `graph` is a result, `relaxation` the sequence of attempts, `attempt` the depth-first search of one, with
-//! `order` (what is tried first) and `reservation` (bandwidth left on links).
+//! `graph` is a result, `relaxation` the sequence of attempts, `attempt` the depth-first search of one for a
+//! `target`, with `order` (which NIC and GPU is tried first) and `reservation` (bandwidth left on links).
 //!
 //! Not searched: the graphs of CollNet (patterns 3 and 6 with reduction in the network).
 //!
@@ -12,6 +12,7 @@ mod graph;
 mod order;
 mod relaxation;
 mod reservation;
+mod target;
 
 pub use graph::{Graph, GraphChannel, Pattern};
 
@@ -20,9 +21,10 @@ use crate::paths::{PathType, Paths};
 use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::system::{LinkKind, Node, System};
-use attempt::{Attempt, Budget};
+use attempt::Attempt;
 use relaxation::Relaxation;
 use serde::{Deserialize, Serialize};
+use target::Budget;
 
 /// Most heads of an NVLS graph.
 const NVLS_HEADS_MAX: usize = 32;

@@ -7,7 +7,7 @@ use crate::paths::{PathType, Paths};
 use crate::system::{LinkKind, Node, System};
 use std::cmp::Reverse;
 
-/// Importance of the way back to the NIC for the next GPU.
+/// Relation of the next GPU to the channel's return to its NIC.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NicDistance {
     /// The channel has left its NIC already, or has none.

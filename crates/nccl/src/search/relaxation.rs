@@ -6,8 +6,9 @@
 //! Source: `nccl_graphs.md`, sections 1a, 1b and 1d.
 
 use super::Context;
-use super::attempt::{Attempt, Budget, Target};
+use super::attempt::Attempt;
 use super::graph::{Graph, Pattern};
+use super::target::{Budget, Target};
 use crate::bandwidth::Bandwidth;
 use crate::paths::PathType;
 use crate::rules::Crossing;
@@ -20,7 +21,7 @@ const STEPS_SAME_CHANNELS: i32 = 1 << 8;
 /// Steps of all attempts, from which on any result is taken.
 const STEPS_ALL: i32 = 1 << 19;
 
-/// The first pass: the target of the next attempt, and what it starts from.
+/// The first pass: the target of the next attempt, and the values to which its parts are reset.
 pub(super) struct Relaxation<'a> {
     context: &'a Context<'a>,
     pub(super) target: Target,
@@ -168,9 +169,9 @@ impl<'a> Relaxation<'a> {
 /// The second pass: raises the speeds of a graph, one step at a time, as long as its channels have them.
 pub(super) fn raise_speeds(context: &Context<'_>, attempt: &mut Attempt<'_>, max_channels: usize) {
     let speeds = context.speeds();
-    let found = attempt.best.clone();
-    let mut speed = speeds.iter().position(|&speed| speed <= found.inter).unwrap_or(speeds.len() - 1);
-    let mut target = Target { min_channels: found.channels.len(), max_channels, graph: found };
+    let start = attempt.best.clone();
+    let mut speed = speeds.iter().position(|&speed| speed <= start.inter).unwrap_or(speeds.len() - 1);
+    let mut target = Target { min_channels: start.channels.len(), max_channels, graph: start };
     target.graph.intra = speeds[speed];
     target.graph.inter = speeds[speed];
     while speed > 0 {

@@ -72,7 +72,8 @@ impl<'a> Reservation<'a> {
         if charged { speed.scaled(6, 5) } else { speed }
     }
 
-    /// Charges of a link, forward and backward. GPUs before Ampere answer 1/8 of what NICs and CPUs send.
+    /// Charges of a link, forward and backward. GPUs before Ampere send 1/8 of the data that they receive from NICs and
+    /// CPUs back.
     fn charges(&self, link: usize, start: Node, speed: Bandwidth, pcie_speed: Bandwidth) -> [Charge; 2] {
         let properties = &self.system.links()[link];
         let forward = if properties.kind == LinkKind::Pcie { pcie_speed } else { speed };

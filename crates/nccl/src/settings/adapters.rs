@@ -30,7 +30,7 @@ impl AdapterFilter {
         self.devices.is_empty() || self.devices.iter().any(matches) != self.excluded
     }
 
-    /// Reads a value. The error is what is allowed instead.
+    /// Reads a value. The error names the allowed values.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (excluded, text) = text.strip_prefix('^').map_or((false, text), |rest| (true, rest));
         let (exact, text) = text.strip_prefix('=').map_or((false, text), |rest| (true, rest));

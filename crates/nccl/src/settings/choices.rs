@@ -52,7 +52,7 @@ impl<T: Element> Choices<T> {
         Some(elements.contains(&element))
     }
 
-    /// Reads a value. The error is what is allowed instead.
+    /// Reads a value. The error names the allowed values.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut choices = Self::default();
         for (position, list) in text.split(';').filter(|list| !list.is_empty()).enumerate() {

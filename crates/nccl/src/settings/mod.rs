@@ -19,10 +19,14 @@ pub struct Settings {
     pub algorithms: Choices<Algorithm>,
     /// `NCCL_PROTO`.
     pub protocols: Choices<Protocol>,
-    /// `NCCL_MIN_NCHANNELS`, `NCCL_MIN_CTAS`.
+    /// `NCCL_MIN_NCHANNELS`: fewest channels of rings and trees.
     pub min_channels: Option<usize>,
-    /// `NCCL_MAX_NCHANNELS`, `NCCL_MAX_CTAS`.
+    /// `NCCL_MAX_NCHANNELS`: most channels of rings and trees.
     pub max_channels: Option<usize>,
+    /// `NCCL_MIN_CTAS`: fewest channels, of NVLS as well.
+    pub min_ctas: Option<usize>,
+    /// `NCCL_MAX_CTAS`: most channels, of NVLS as well.
+    pub max_ctas: Option<usize>,
     /// `NCCL_NVLS_NCHANNELS`.
     pub nvls_channels: Option<usize>,
     /// `NCCL_MIN_P2P_NCHANNELS`.
@@ -72,6 +76,8 @@ impl Default for Settings {
             protocols: Choices::default(),
             min_channels: None,
             max_channels: None,
+            min_ctas: None,
+            max_ctas: None,
             nvls_channels: None,
             min_p2p_channels: None,
             max_p2p_channels: None,
@@ -106,7 +112,7 @@ pub enum NicsPerGpu {
     /// All.
     All,
     /// At most a number.
-    AtMost(usize),
+    Max(usize),
 }
 
 /// A value that a variable does not take.
@@ -156,12 +162,10 @@ impl Settings {
         match name {
             "NCCL_ALGO" => self.algorithms = Choices::parse(value)?,
             "NCCL_PROTO" => self.protocols = Choices::parse(value)?,
-            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" | "NCCL_MIN_CTAS" => {
-                self.min_channels = Some(count(value)?);
-            }
-            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" | "NCCL_MAX_CTAS" => {
-                self.max_channels = Some(count(value)?);
-            }
+            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" => self.min_channels = Some(count(value)?),
+            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" => self.max_channels = Some(count(value)?),
+            "NCCL_MIN_CTAS" => self.min_ctas = Some(count(value)?),
+            "NCCL_MAX_CTAS" => self.max_ctas = Some(count(value)?),
             "NCCL_NVLS_NCHANNELS" => self.nvls_channels = Some(count(value)?),
             "NCCL_MIN_P2P_NCHANNELS" => self.min_p2p_channels = Some(count(value)?),
             "NCCL_MAX_P2P_NCHANNELS" => self.max_p2p_channels = Some(count(value)?),
@@ -218,7 +222,7 @@ fn level(text: &str) -> Result<PathType, String> {
 fn nics_per_gpu(text: &str) -> Result<NicsPerGpu, String> {
     let text = text.to_ascii_uppercase();
     match text.strip_prefix("MAX:") {
-        Some(most) => Ok(NicsPerGpu::AtMost(count(most)?)),
+        Some(most) => Ok(NicsPerGpu::Max(count(most)?)),
         None if text == "AUTO" => Ok(NicsPerGpu::Auto),
         None if text == "ALL" => Ok(NicsPerGpu::All),
         None => Err("AUTO, ALL or MAX:n".to_owned()),

@@ -187,7 +187,7 @@ impl System {
         (capabilities().min().unwrap_or(0), capabilities().max().unwrap_or(0))
     }
 
-    /// The first CPU, which stands for all.
+    /// The first CPU; NCCL takes its vendor for that of all.
     #[must_use]
     pub fn processor(&self) -> Processor {
         self.cpus.first().copied().unwrap_or(Processor::Other)

@@ -1,4 +1,4 @@
-//! CPUs: what NCCL distinguishes of them, and the speed between sockets.
+//! CPUs by vendor and generation, and the speed between sockets.
 //!
 //! Source: `nccl_graphs.md`, section 2.
 
@@ -50,7 +50,7 @@ pub enum Vendor {
     Arm,
     /// IBM POWER.
     Power,
-    /// Nodes with CPUs of different vendors, one of them AMD or unknown.
+    /// Nodes with CPUs of different vendors.
     Mixed,
     /// Another.
     Other,

@@ -150,7 +150,7 @@ fn two_h20_with_two_nics_without_pxn() {
 fn p5_over_sockets() {
     let sockets = NicModel { gpu_direct: false, ..nic(100, Gen5) };
     let run = run(&Server { nic: sockets, gpu_of_nic: vec![0], ..h100() }, "2.23", 2);
-    assert_eq!(run.communicator().nvls_heads.len(), 1, "awslabs/awsome-distributed-ai#386");
+    assert_eq!(run.communicator().nvls_heads.len(), 1, "awslabs, distributed AI, issue 386");
     assert_eq!(run.counts(), [16, 16, 16, 2]);
 }
 

@@ -1,7 +1,12 @@
-//! NCCL's rules against its logs and against worked tables (`nccl_graphs.md`).
+//! NCCL rules against its logs and against worked tables (`nccl_graphs.md`).
 
 mod case;
+mod communicators;
+mod examples;
 mod logged;
+mod peers;
 mod servers;
 mod settings;
 mod simulated;
+mod tuner_choices;
+mod tuner_times;

@@ -81,7 +81,7 @@ fn levels_are_names_or_old_numbers() {
     assert_eq!(set("NCCL_P2P_LEVEL", "PHB").p2p_level, Some(PathType::Phb));
     assert_eq!(set("NCCL_NET_GDR_LEVEL", "2").gpu_direct_level, Some(PathType::Pxb));
     assert_eq!(set("NCCL_P2P_DISABLE", "1").p2p_level, Some(PathType::Loc));
-    assert_eq!(set("NCCL_NETDEVS_POLICY", "max:2").nics_per_gpu, NicsPerGpu::AtMost(2));
+    assert_eq!(set("NCCL_NETDEVS_POLICY", "max:2").nics_per_gpu, NicsPerGpu::Max(2));
 }
 
 #[test]
