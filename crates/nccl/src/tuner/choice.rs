@@ -39,10 +39,10 @@ pub struct Choice {
 pub struct Plan {
     /// Algorithm and protocol.
     pub choice: Choice,
-    /// Channels and threads.
+    /// Bytes of each channel, and threads.
     pub work: Work,
-    /// Chunks and steps.
-    pub chunking: Chunking,
+    /// Chunks of each channel.
+    pub chunking: Vec<Chunking>,
 }
 
 impl Operation {
@@ -84,7 +84,9 @@ impl Tuner {
     pub fn plan(&self, operation: Operation) -> Option<Plan> {
         let choice = self.choose(operation)?;
         let work = self.work(operation, choice.algorithm, choice.protocol);
-        let chunking = self.chunking(operation, choice.algorithm, choice.protocol, work.channels());
+        let Choice { algorithm, protocol, .. } = choice;
+        let of_channel = |&bytes: &u64| self.chunking(operation.collective, algorithm, protocol, bytes);
+        let chunking = work.channel_bytes.iter().map(of_channel).collect();
         Some(Plan { choice, work, chunking })
     }
 

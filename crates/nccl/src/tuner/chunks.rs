@@ -5,7 +5,6 @@
 //!
 //! Source: `training_steps.md`, section 4 (Chunks); NCCL 2.30 `src/enqueue.cc`, `calcCollChunking`.
 
-use super::choice::Operation;
 use super::model::Tuner;
 use crate::kinds::{Algorithm, Collective, Protocol};
 use serde::{Deserialize, Serialize};
@@ -17,14 +16,18 @@ const KIB: u64 = 1024;
 const SIMPLE_BUFFER: u64 = 4096 * KIB;
 const LL_BUFFER: u64 = 512 * KIB;
 const LL128_BUFFER: u64 = 4_915_200;
+/// Chunks of the last loop are multiples of this, the bytes of a load.
+const CHUNK_ALIGNMENT: u64 = 16;
 /// NVLS over several nodes slower than this has small chunks [GB/s].
 const SLOW_NVLS_GB: f64 = 150.0;
 
-/// Chunks of an operation on one channel.
+/// Chunks of the data of one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunking {
     /// Bytes of data of a chunk.
     pub chunk_bytes: u64,
+    /// Bytes of data of a chunk in the last loop, in which all chunks are equally smaller.
+    pub last_chunk_bytes: u64,
     /// Bytes of data of a slice: one message.
     pub slice_bytes: u64,
     /// Buffer steps of a chunk.
@@ -54,36 +57,43 @@ impl Chunking {
 }
 
 impl Tuner {
-    /// Chunks of an operation with an algorithm, a protocol and some channels.
+    /// Chunks of a channel that has some bytes of the larger buffer.
+    ///
+    /// NCCL adapts the chunks of each channel to its data since it splits data into cells; that older versions
+    /// divide the whole data by the channels gives about the same.
     #[must_use]
     pub fn chunking(
         &self,
-        operation: Operation,
+        collective: Collective,
         algorithm: Algorithm,
         protocol: Protocol,
-        channels: usize,
+        channel_bytes: u64,
     ) -> Chunking {
-        let (chunk_steps, slice_steps) = steps(operation.collective, algorithm, protocol);
+        let (chunk_steps, slice_steps) = steps(collective, algorithm, protocol);
         let largest = self.step_data(protocol) * chunk_steps;
-        let work = Split { operation, channels: channels as u64 };
         let adapted = match (algorithm, protocol) {
-            (Algorithm::Nvls, _) => self.nvls_chunk(&work, largest),
-            (Algorithm::NvlsTree, _) => self.nvls_tree_chunk(&work),
-            (Algorithm::Tree, Protocol::Ll128) => self.tree_ll128_chunk(&work, largest),
-            (Algorithm::Pat, _) => pat_chunk(&work, largest),
+            (Algorithm::Nvls, _) => self.nvls_chunk(channel_bytes, largest),
+            (Algorithm::NvlsTree, _) => self.nvls_tree_chunk(channel_bytes),
+            (Algorithm::Tree, Protocol::Ll128) => self.tree_ll128_chunk(channel_bytes, largest),
+            (Algorithm::Pat, _) => pat_chunk(collective, channel_bytes, largest),
             _ => largest,
         };
         let chunk_bytes = adapted / grain(protocol) * grain(protocol);
-        let (chunks_per_loop, sent_per_loop) = self.per_loop(operation.collective, algorithm);
-        let loop_bytes = work.channels * chunks_per_loop * chunk_bytes;
+        let (chunks_per_loop, sent_per_loop) = self.per_loop(collective, algorithm);
+        let loops = channel_bytes.div_ceil(chunks_per_loop * chunk_bytes).max(1);
+        let last = channel_bytes - (loops - 1) * chunks_per_loop * chunk_bytes;
         Chunking {
             chunk_bytes,
+            last_chunk_bytes: last
+                .div_ceil(chunks_per_loop)
+                .next_multiple_of(CHUNK_ALIGNMENT)
+                .min(chunk_bytes),
             slice_bytes: chunk_bytes / chunk_steps * slice_steps,
             chunk_steps,
             slice_steps,
             chunks_per_loop,
             sent_per_loop,
-            loops: operation.bytes.div_ceil(loop_bytes).max(1),
+            loops,
         }
     }
 
@@ -96,32 +106,32 @@ impl Tuner {
         }
     }
 
-    fn nvls_chunk(&self, work: &Split, largest: u64) -> u64 {
+    fn nvls_chunk(&self, bytes: u64, largest: u64) -> u64 {
         let slow = self.input.nodes > 1
             && self.costs().iter().any(|cost| {
                 (cost.collective, cost.algorithm) == (Collective::AllReduce, Algorithm::Nvls)
                     && cost.bandwidth_gb < SLOW_NVLS_GB
             });
         let most = if slow { 32 * KIB } else { self.input.nvls.chunk_bytes };
-        let parts = work.channels * self.input.nvls_heads as u64;
-        work.shrunk(largest.min(most), parts, &[(64, 64 * KIB), (8, 32 * KIB), (2, 16 * KIB)])
+        let per_head = bytes / self.input.nvls_heads.max(1) as u64;
+        shrunk(largest.min(most), per_head, &[(64, 64 * KIB), (8, 32 * KIB), (2, 16 * KIB)])
     }
 
-    fn nvls_tree_chunk(&self, work: &Split) -> u64 {
+    fn nvls_tree_chunk(&self, bytes: u64) -> u64 {
         let nvls = &self.input.nvls;
-        let parts = work.channels * self.input.nvls_heads as u64;
+        let per_head = bytes / self.input.nvls_heads.max(1) as u64;
         let limits = [(32, 256 * KIB), (16, 128 * KIB), (4, 64 * KIB), (1, 32 * KIB)];
-        work.shrunk(nvls.chunk_bytes.min(nvls.tree_chunk_bytes), parts, &limits)
+        shrunk(nvls.chunk_bytes.min(nvls.tree_chunk_bytes), per_head, &limits)
     }
 
-    /// Halved while a channel has few chunks for the depth of the tree.
-    fn tree_ll128_chunk(&self, work: &Split, largest: u64) -> u64 {
+    /// Halved while the data have few chunks for the depth of the tree.
+    fn tree_ll128_chunk(&self, bytes: u64, largest: u64) -> u64 {
         let per_node = self.input.ranks_per_node();
         let depth = 1.0 + self.input.log2_nodes() + 0.1 * per_node;
         let mut chunk = largest;
         for (chunks, least) in [(64.0, 128 * KIB), (16.0, 32 * KIB)] {
             let enough = depth * chunks / per_node;
-            while ((work.operation.bytes / (work.channels * chunk)) as f64) < enough && chunk > least {
+            while ((bytes / chunk) as f64) < enough && chunk > least {
                 chunk /= 2;
             }
         }
@@ -140,27 +150,19 @@ impl Tuner {
     }
 }
 
-/// An operation on some channels.
-struct Split {
-    operation: Operation,
-    channels: u64,
+/// A chunk, limited step by step while the data are less than a number of chunks.
+fn shrunk(largest: u64, bytes: u64, limits: &[(u64, u64)]) -> u64 {
+    let limited = |chunk: u64, &(chunks, limit): &(u64, u64)| {
+        if bytes < chunks * chunk { chunk.min(limit) } else { chunk }
+    };
+    limits.iter().fold(largest, limited)
 }
 
-impl Split {
-    /// A chunk, limited step by step while the data are less than some chunks on all parts.
-    fn shrunk(&self, largest: u64, parts: u64, limits: &[(u64, u64)]) -> u64 {
-        let limited = |chunk: u64, &(chunks, limit): &(u64, u64)| {
-            if self.operation.bytes < chunks * parts * chunk { chunk.min(limit) } else { chunk }
-        };
-        limits.iter().fold(largest, limited)
-    }
-}
-
-/// PAT halves its chunk while the data do not fill a number of them on all channels.
-fn pat_chunk(work: &Split, largest: u64) -> u64 {
-    let chunks = if work.operation.collective == Collective::AllGather { 32 } else { 16 };
+/// PAT halves its chunk while the data do not fill a number of them.
+fn pat_chunk(collective: Collective, bytes: u64, largest: u64) -> u64 {
+    let chunks = if collective == Collective::AllGather { 32 } else { 16 };
     let mut chunk = largest;
-    while chunk * work.channels * chunks > work.operation.bytes && chunk > 64 * KIB {
+    while chunk * chunks > bytes && chunk > 64 * KIB {
         chunk /= 2;
     }
     chunk

@@ -19,7 +19,8 @@ const CELL_ALIGNMENT: u64 = 16;
 /// Channels of an operation and their threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Bytes of the larger buffer that each channel processes.
+    /// Bytes of the larger buffer that each channel processes. Buffers of all-gather and reduce-scatter are
+    /// multiples of the ranks.
     pub channel_bytes: Vec<u64>,
     /// Threads per channel.
     pub threads: usize,

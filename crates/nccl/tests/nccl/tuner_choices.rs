@@ -191,22 +191,35 @@ fn all_bytes_are_on_channels() {
 #[test]
 fn chunks_and_steps() {
     let tuner = tuner(&h(2), "2.30");
-    let chunking = |bytes, algorithm, protocol| {
-        tuner.chunking(Operation::new(Collective::AllReduce, bytes), algorithm, protocol, 16)
-    };
-    let ring = chunking(GIB, Algorithm::Ring, Protocol::Simple);
+    let chunking =
+        |bytes, algorithm, protocol| tuner.chunking(Collective::AllReduce, algorithm, protocol, bytes);
+    let ring = chunking(GIB / 16, Algorithm::Ring, Protocol::Simple);
     assert_eq!((ring.chunk_bytes, ring.slice_bytes), (2 * MIB, MIB), "4 and 2 steps of 512 KiB");
-    assert_eq!((ring.loops, ring.messages()), (2, 2 * 30 * 2), "1 GiB / (16 channels x 16 ranks x 2 MiB)");
-    assert_eq!(ring.messages_in_flight(), 4);
-    assert_eq!(chunking(GIB, Algorithm::Tree, Protocol::Simple).chunk_bytes, 512 * KIB);
-    assert_eq!(chunking(MIB, Algorithm::Ring, Protocol::Ll).chunk_bytes, 32 * KIB);
-    assert_eq!(chunking(MIB, Algorithm::Ring, Protocol::Ll128).chunk_bytes, 576_000);
-    assert!(
-        chunking(MIB, Algorithm::Tree, Protocol::Ll128).chunk_bytes < 576_000,
-        "small messages: small chunks"
-    );
-    let nvls_tree = |bytes| chunking(bytes, Algorithm::NvlsTree, Protocol::Simple).chunk_bytes;
-    assert_eq!((nvls_tree(GIB), nvls_tree(2 * MIB)), (128 * KIB, 32 * KIB));
+    assert_eq!((ring.loops, ring.messages()), (2, 2 * 30 * 2), "64 MiB / (16 ranks x 2 MiB)");
+    assert_eq!((ring.last_chunk_bytes, ring.messages_in_flight()), (2 * MIB, 4));
+    let short = chunking(48 * MIB, Algorithm::Ring, Protocol::Simple);
+    assert_eq!((short.loops, short.last_chunk_bytes), (2, MIB), "the second loop has 16 of 32 MiB");
+    let chunk = |bytes, algorithm, protocol| chunking(bytes, algorithm, protocol).chunk_bytes;
+    assert_eq!(chunk(MIB, Algorithm::Tree, Protocol::Simple), 512 * KIB);
+    assert_eq!(chunk(MIB, Algorithm::Ring, Protocol::Ll), 32 * KIB);
+    assert_eq!(chunk(MIB, Algorithm::Ring, Protocol::Ll128), 576_000);
+    assert!(chunk(64 * KIB, Algorithm::Tree, Protocol::Ll128) < 576_000, "small messages: small chunks");
+    let nvls_tree = |bytes| chunk(bytes, Algorithm::NvlsTree, Protocol::Simple);
+    assert_eq!((nvls_tree(64 * MIB), nvls_tree(128 * KIB)), (128 * KIB, 32 * KIB));
+}
+
+#[test]
+fn the_chunks_of_a_plan_have_its_bytes() {
+    let tuner = tuner(&h(2), "2.30");
+    for bytes in [KIB, 100_000, MIB, 20 * MIB, GIB] {
+        let operation = Operation::new(Collective::AllReduce, bytes);
+        let plan = tuner.plan(operation).unwrap();
+        for (&channel_bytes, chunking) in plan.work.channel_bytes.iter().zip(&plan.chunking) {
+            let full = (chunking.loops - 1) * chunking.chunks_per_loop * chunking.chunk_bytes;
+            let last = chunking.chunks_per_loop * chunking.last_chunk_bytes;
+            assert!(full < channel_bytes.max(1) && full + last >= channel_bytes, "{bytes} B");
+        }
+    }
 }
 
 #[test]
