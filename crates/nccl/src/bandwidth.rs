@@ -64,6 +64,7 @@ impl fmt::Display for Bandwidth {
 
 impl Add for Bandwidth {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
@@ -71,6 +72,7 @@ impl Add for Bandwidth {
 
 impl Sub for Bandwidth {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
@@ -78,6 +80,7 @@ impl Sub for Bandwidth {
 
 impl Mul<i32> for Bandwidth {
     type Output = Self;
+    #[inline]
     fn mul(self, factor: i32) -> Self {
         Self(self.0 * factor)
     }
@@ -85,18 +88,21 @@ impl Mul<i32> for Bandwidth {
 
 impl Div<i32> for Bandwidth {
     type Output = Self;
+    #[inline]
     fn div(self, divisor: i32) -> Self {
         Self(self.0 / divisor)
     }
 }
 
 impl AddAssign for Bandwidth {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
 }
 
 impl SubAssign for Bandwidth {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.0 -= other.0;
     }

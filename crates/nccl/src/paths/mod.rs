@@ -72,6 +72,7 @@ impl Paths {
 
     /// The path between two parts.
     #[must_use]
+    #[inline]
     pub fn path(&self, system: &System, from: Node, to: Node) -> &Path {
         &self.paths[system.index(from) * self.parts + system.index(to)]
     }

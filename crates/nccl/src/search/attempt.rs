@@ -221,11 +221,7 @@ impl<'a> Attempt<'a> {
         } else if self.pattern() == Pattern::Nvls {
             self.connect_all(gpu, budget);
         } else if step + 1 < self.gpus() {
-            for next in self.next_gpus(gpu, step, back, order) {
-                self.with_path(Node::Gpu(gpu), Node::Gpu(next), 1, |attempt| {
-                    attempt.enter(next, step + 1, back, order, budget);
-                });
-            }
+            self.continue_chain(gpu, step, back, order, budget);
         } else if back.to_first_gpu == Some(step) {
             let first = self.channel().gpus[0];
             self.with_path(Node::Gpu(gpu), Node::Gpu(first), 1, |attempt| attempt.finish_channel(budget));
@@ -234,24 +230,34 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn next_gpus(&mut self, gpu: usize, step: usize, back: Return, order: Order) -> Vec<usize> {
-        match order {
-            Order::Pci => vec![step + 1],
-            Order::Replay => vec![self.target.graph.channels[self.complete - 1].gpus[step + 1]],
-            Order::Any => {
-                let distance = match back.to_nic {
-                    None => NicDistance::Irrelevant,
-                    Some(at) if at == step + 1 => NicDistance::Near,
-                    Some(_) => NicDistance::Far,
-                };
-                let entry_nic = self.channel().entry_nic;
-                let Context { system, paths, .. } = *self.context;
-                let pattern = self.pattern();
-                let channel = 1 << self.complete;
-                order::next_gpus(&Position { system, paths, pattern, gpu, entry_nic, distance }, |other| {
-                    self.used[other] & channel == 0
-                })
-            }
+    fn continue_chain(&mut self, gpu: usize, step: usize, back: Return, order: Order, budget: &mut Budget) {
+        let mut follow = |attempt: &mut Self, next: usize| {
+            attempt.with_path(Node::Gpu(gpu), Node::Gpu(next), 1, |attempt| {
+                attempt.enter(next, step + 1, back, order, budget);
+            });
+        };
+        if order == Order::Pci {
+            return follow(self, step + 1);
+        }
+        if order == Order::Replay {
+            let next = self.target.graph.channels[self.complete - 1].gpus[step + 1];
+            return follow(self, next);
+        }
+        let distance = match back.to_nic {
+            None => NicDistance::Irrelevant,
+            Some(at) if at == step + 1 => NicDistance::Near,
+            Some(_) => NicDistance::Far,
+        };
+        let entry_nic = self.channel().entry_nic;
+        let Context { system, paths, .. } = *self.context;
+        let position = Position { system, paths, pattern: self.pattern(), gpu, entry_nic, distance };
+        let channel = 1 << self.complete;
+        if system.has_nv_switch() {
+            let nearest = order::neighbours(&position, |other| self.used[other] & channel == 0);
+            nearest.into_iter().flatten().for_each(|next| follow(self, next));
+        } else {
+            let others = order::next_gpus(&position, |other| self.used[other] & channel == 0);
+            others.into_iter().for_each(|next| follow(self, next));
         }
     }
 

@@ -31,6 +31,7 @@ impl Pattern {
         }
     }
 
+    #[inline]
     pub(super) const fn is_tree(self) -> bool {
         matches!(self, Self::BalancedTree | Self::Tree)
     }

@@ -83,11 +83,6 @@ pub(super) fn next_gpus(position: &Position<'_>, is_free: impl Fn(usize) -> bool
     let can_follow =
         |other: usize| is_free(other) && paths.between_gpus(system, gpu, other).kind < PathType::Dis;
     let count = system.gpus.len();
-    if system.has_nv_switch() {
-        let mut neighbours = neighbours(position.pattern, gpu, count);
-        neighbours.retain(|&other| other != gpu && can_follow(other));
-        return neighbours;
-    }
     let following = (1..count).map(|offset| (gpu + offset) % count);
     let mut free: Vec<usize> = following.filter(|&other| can_follow(other)).collect();
     let intra = |other: usize| {
@@ -111,16 +106,21 @@ pub(super) fn next_gpus(position: &Position<'_>, is_free: impl Fn(usize) -> bool
     free
 }
 
-/// On NVSwitch only the GPUs with the next and the previous index are tried.
-fn neighbours(pattern: Pattern, gpu: usize, count: usize) -> Vec<usize> {
+/// On NVSwitch only the GPUs with the previous and the next index are tried.
+pub(super) fn neighbours(position: &Position<'_>, is_free: impl Fn(usize) -> bool) -> [Option<usize>; 2] {
+    let Position { system, paths, gpu, .. } = *position;
+    let count = system.gpus.len();
     let (previous, next) = ((gpu + count - 1) % count, (gpu + 1) % count);
-    let mut tried = match pattern {
-        Pattern::Ring => vec![previous, next],
-        Pattern::BalancedTree => vec![next, previous],
-        Pattern::Tree | Pattern::Nvls => vec![next],
+    let tried = match position.pattern {
+        Pattern::Ring => [Some(previous), Some(next)],
+        Pattern::BalancedTree => [Some(next), Some(previous)],
+        Pattern::Tree | Pattern::Nvls => [Some(next), None],
     };
-    tried.dedup();
-    tried
+    let second = if tried[0] == tried[1] { None } else { tried[1] };
+    let can_follow = |&other: &usize| {
+        other != gpu && is_free(other) && paths.between_gpus(system, gpu, other).kind < PathType::Dis
+    };
+    [tried[0].filter(can_follow), second.filter(can_follow)]
 }
 
 /// Speed of the PCIe link of a GPU in whole GB/s; -1 without one.

@@ -4,14 +4,22 @@
 
 use crate::bandwidth::Bandwidth;
 use crate::paths::{Edges, Path, PathType};
-use crate::system::{LinkKind, Node, System, Vendor};
+use crate::system::{Link, LinkKind, Node, System, Vendor};
 
 /// Bandwidth left on each link and on each NIC.
 pub(super) struct Reservation<'a> {
     system: &'a System,
-    edges: Edges,
+    costs: Vec<LinkCost>,
     links: Vec<Bandwidth>,
     nics: Vec<Bandwidth>,
+}
+
+/// Properties of a link that decide its charges.
+struct LinkCost {
+    reverse: usize,
+    is_pcie: bool,
+    /// The link ends at a GPU before Ampere.
+    is_answered: bool,
 }
 
 /// One charge on a link.
@@ -22,9 +30,16 @@ struct Charge {
 
 impl<'a> Reservation<'a> {
     pub(super) fn new(system: &'a System) -> Self {
+        let edges = Edges::of(system);
+        let is_old = |node| matches!(node, Node::Gpu(gpu) if system.gpus[gpu].capability < 80);
+        let cost = |(link, &reverse): (&Link, &usize)| LinkCost {
+            reverse,
+            is_pcie: link.kind == LinkKind::Pcie,
+            is_answered: is_old(link.to),
+        };
         Self {
             system,
-            edges: Edges::of(system),
+            costs: system.links().iter().zip(&edges.reverse).map(cost).collect(),
             links: system.links().iter().map(|link| link.bandwidth).collect(),
             nics: system.nics.iter().map(|nic| nic.bandwidth).collect(),
         }
@@ -75,14 +90,11 @@ impl<'a> Reservation<'a> {
     /// Charges of a link, forward and backward. GPUs before Ampere send 1/8 of the data that they receive from NICs and
     /// CPUs back.
     fn charges(&self, link: usize, start: Node, speed: Bandwidth, pcie_speed: Bandwidth) -> [Charge; 2] {
-        let properties = &self.system.links()[link];
-        let forward = if properties.kind == LinkKind::Pcie { pcie_speed } else { speed };
-        let answers = match properties.to {
-            Node::Gpu(gpu) => self.system.gpus[gpu].capability < 80 && !matches!(start, Node::Gpu(_)),
-            _ => false,
-        };
+        let cost = &self.costs[link];
+        let forward = if cost.is_pcie { pcie_speed } else { speed };
+        let answers = cost.is_answered && !matches!(start, Node::Gpu(_));
         let backward = if answers { forward.scaled(1, 8) } else { Bandwidth::ZERO };
-        [Charge { link, bandwidth: forward }, Charge { link: self.edges.reverse[link], bandwidth: backward }]
+        [Charge { link, bandwidth: forward }, Charge { link: cost.reverse, bandwidth: backward }]
     }
 
     /// Reserves the whole GB/s of a speed on a NIC and on all ports of its chip and port, if the NIC has them.

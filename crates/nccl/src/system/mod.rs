@@ -216,6 +216,7 @@ impl System {
     }
 
     /// Index of a part among all.
+    #[inline]
     pub(crate) fn index(&self, node: Node) -> usize {
         let (gpus, nics) = (self.gpus.len(), self.nics.len());
         match node {
