@@ -99,18 +99,18 @@ impl<'a> Attempt<'a> {
         let to_first_gpu = (self.pattern() == Pattern::Ring).then_some(self.gpus() - 1);
         let back = Return { to_nic: None, to_first_gpu };
         if self.pattern() == Pattern::Nvls {
-            self.try_gpu(None, self.complete, 0, back, Order::Any, budget);
+            self.start_with(None, self.complete, back, Order::Any, budget);
             return;
         }
         if self.complete == 0 {
-            self.try_gpu(None, 0, 0, back, Order::Pci, budget);
+            self.start_with(None, 0, back, Order::Pci, budget);
         } else {
             let first = self.target.graph.channels[self.complete - 1].gpus[0];
-            self.try_gpu(None, first, 0, back, Order::Replay, budget);
+            self.start_with(None, first, back, Order::Replay, budget);
         }
         if !self.target.graph.same_channels || self.complete == 0 {
             for gpu in 0..self.gpus() {
-                self.try_gpu(None, gpu, 0, back, Order::Any, budget);
+                self.start_with(None, gpu, back, Order::Any, budget);
             }
         }
     }
@@ -147,20 +147,20 @@ impl<'a> Attempt<'a> {
         if heads.any(|head| head == gpu) {
             return false;
         }
-        self.try_gpu(Some(nic), gpu, 0, self.return_to_nic_after(), Order::Any, budget);
+        self.start_with(Some(nic), gpu, self.to_nic_again(), Order::Any, budget);
         true
     }
 
     fn start_chain(&mut self, nic: usize, budget: &mut Budget) {
-        let back = self.return_to_nic_after();
+        let back = self.to_nic_again();
         if self.complete > 0 && self.target.graph.same_channels {
             let first = self.target.graph.channels[self.complete - 1].gpus[0];
-            self.try_gpu(Some(nic), first, 0, back, Order::Replay, budget);
+            self.start_with(Some(nic), first, back, Order::Replay, budget);
             return;
         }
         if self.complete == 0 && !self.context.system.has_nv_switch() {
             let mut own_budget = Budget::Left(PCI_ORDER_STEPS);
-            self.try_gpu(Some(nic), 0, 0, back, Order::Pci, &mut own_budget);
+            self.start_with(Some(nic), 0, back, Order::Pci, &mut own_budget);
             if own_budget == Budget::Perfect {
                 *budget = Budget::Perfect;
             }
@@ -169,11 +169,11 @@ impl<'a> Attempt<'a> {
         let nearest = self.context.paths.nearest_gpus(self.context.system, nic).members;
         let others = nearest.into_iter().filter(|&gpu| Some(gpu) != server);
         for gpu in server.into_iter().chain(others) {
-            self.try_gpu(Some(nic), gpu, 0, back, Order::Any, budget);
+            self.start_with(Some(nic), gpu, back, Order::Any, budget);
         }
     }
 
-    fn return_to_nic_after(&self) -> Return {
+    fn to_nic_again(&self) -> Return {
         let step = if self.pattern() == Pattern::Ring { self.gpus() - 1 } else { 0 };
         Return { to_nic: Some(step), to_first_gpu: None }
     }
@@ -186,24 +186,24 @@ impl<'a> Attempt<'a> {
             .then(|| &graph.channels[self.complete - 1])
     }
 
-    /// Adds a GPU to the channel if the path to it has the bandwidth, and continues from it.
-    fn try_gpu(
+    /// Starts the channel with a GPU, if the path from the NIC has the bandwidth.
+    fn start_with(
         &mut self,
         nic: Option<usize>,
         gpu: usize,
-        step: usize,
         back: Return,
         order: Order,
         budget: &mut Budget,
     ) {
         match nic {
             Some(nic) => self.with_path(Node::Nic(nic), Node::Gpu(gpu), 1, |attempt| {
-                attempt.enter(gpu, step, back, order, budget);
+                attempt.enter(gpu, 0, back, order, budget);
             }),
-            None => self.enter(gpu, step, back, order, budget),
+            None => self.enter(gpu, 0, back, order, budget),
         }
     }
 
+    /// Adds a GPU to the channel and continues from it.
     fn enter(&mut self, gpu: usize, step: usize, back: Return, order: Order, budget: &mut Budget) {
         let channel = 1 << self.complete;
         self.used[gpu] ^= channel;

@@ -153,7 +153,11 @@ impl<'a> Context<'a> {
         }
         attempt.best.double(self.capability, max);
         relaxation::raise_speeds(self, &mut attempt, max);
-        attempt.best
+        let mut best = attempt.best;
+        if pattern == Pattern::Nvls {
+            best.channels.iter_mut().for_each(|channel| channel.gpus.truncate(1));
+        }
+        best
     }
 
     /// One slow channel in the order of the GPUs.
