@@ -104,9 +104,9 @@ impl Host {
 
     /// Starts a job, by its index at the host: posts transfers without dependencies.
     pub(super) fn start_job(&mut self, job: u32, now: Instant, context: &mut Context) {
-        let mut started = std::mem::take(&mut self.jobs.started);
-        started.extend(self.jobs.initial(job));
-        self.start_transfers(started, now, context);
+        // A list of its own, which is freed: it may be as long as all others are short.
+        let initial: Vec<u32> = self.jobs.initial(job).collect();
+        initial.into_iter().for_each(|outgoing| self.start_transfer(outgoing, now, context));
         self.start_rounds(now, context);
     }
 
