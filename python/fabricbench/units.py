@@ -19,7 +19,6 @@ _TEXT_LENGTH_MAX: Final = 64
 _QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/%]*)", re.ASCII)
 _LETTERS: Final = frozenset("kKMGT")
 """Prefixes that are valid in place of a unit, for rates and for sizes."""
-_BYTES_PER_SECOND = re.compile("[kKMGT]?i?B(/s|ps)")
 _GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
 
 
@@ -88,8 +87,17 @@ RATE: Final = Dimension(
         for power, prefixes in ((3, "kK"), (6, "mM"), (9, "gG"), (12, "tT"))
         for prefix in prefixes
         for suffix in ("bps", "b/s", "bit/s")
+    }
+    | {
+        prefix + suffix: 8 * factor
+        for prefix, factor in (
+            *(("", 1), ("k", 10**3), ("K", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12)),
+            *(("Ki", 2**10), ("Mi", 2**20), ("Gi", 2**30), ("Ti", 2**40)),
+        )
+        for suffix in ("B/s", "Bps")
     },
 )
+"""GB/s are 8 Gbps, as nccl-tests and data sheets count; MB and GB of sizes are powers of two."""
 SIZE: Final = Dimension(
     "a size",
     "bytes",
@@ -228,8 +236,6 @@ def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool
 
 def _unit_hint(unit: str, dimension: Dimension) -> str:
     """Return a hint to the unit that was probably intended."""
-    if dimension is RATE and _BYTES_PER_SECOND.fullmatch(unit):
-        return "rates count bits: 8Gbps are 1 GB/s"
     by_case = {name.lower(): name for name in reversed(dimension.units)}
     close = get_close_matches(unit.lower(), by_case, n=1)
     return f'did you mean "{by_case[close[0]]}"?' if close else ""

@@ -76,6 +76,24 @@ def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str)
     assert [row["dropped_frames"] for row in trial.tables.table("ports").to_pylist()] == [0] * 32
 
 
+def test_two_jobs_share_the_hosts_of_a_lab(tmp_path: Path) -> None:
+    """A ring and an all-to-all among the same ranks, each next to its own prediction."""
+    pairs = {"name": "pairs", "ranks": "all", "collective": "all-to-all"}
+    ring = {"name": "ring", "ranks": "all", "collective": "all-reduce", "algorithm": "ring"}
+    jobs = json.dumps([ring, pairs])
+    process = start(tmp_path, "-s", f"jobs={jobs}", "-s", "sweep.data_size=[1MB]")
+    output, messages = process.communicate(timeout=180)
+    assert process.returncode == 0, messages
+    rows = json.loads(output)["twins"]
+    assert [row["job"] for row in rows] == ["ring", "pairs"]
+    for row in rows:
+        assert row["measured"]["status"] == row["predicted"]["status"] == "complete"
+        measured, predicted = (row[side]["completion_time_ms"] for side in ("measured", "predicted"))
+        # Alone, the ring would take about two thirds of the time. The machine may be busy with other tests.
+        assert 0.8 * predicted < measured < 2.5 * predicted
+    assert not left()
+
+
 def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     process = start(tmp_path, "-s", "sweep.data_size=[1GB]")
     try:

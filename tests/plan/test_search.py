@@ -88,7 +88,7 @@ def test_there_is_nothing_between_neighbours() -> None:
         ("search.field=jobs.9.data_size", "the list item"),
         ("search.from=16MB", "search.from: found 16MB; allowed: less than `to`, 16MB"),
         ("search.from=fast", 'search.from: found "fast"; allowed: a whole number of bytes'),
-        ("search.to=2GBps", "search.to: found"),
+        ("search.to=2s", "search.to: found"),
         ("search.resolution=16MB", "search.resolution: found 16MB; allowed: less than the range"),
         ("search.steps=0", "search.steps: found 0"),
         ("search.find=best", 'search.find: found "best"; allowed: highest or lowest'),

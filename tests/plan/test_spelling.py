@@ -42,11 +42,11 @@ def test_a_time_may_have_a_blank_and_a_longer_unit(text: str) -> None:
     assert units.parse_time(text) == 2_000_000
 
 
-@pytest.mark.parametrize("text", ["50GB/s", "50 GBps", "50GiB/s"])
-def test_a_rate_in_bytes_is_no_rate(text: str) -> None:
-    with pytest.raises(units.UnitError) as caught:
-        units.parse_rate(text)
-    assert caught.value.hint == "rates count bits: 8Gbps are 1 GB/s"
+@pytest.mark.parametrize("text", ["50GB/s", "50 GBps", "0.05 TB/s", "50000MB/s", "400Gbps"])
+def test_a_rate_may_count_bytes(text: str) -> None:
+    assert units.parse_rate(text) == 400 * 10**9
+    assert units.parse_rate("50GiB/s") == 400 * 2**30
+    assert re.match(units.RATE.pattern, text)
 
 
 def test_a_letter_alone_is_no_time() -> None:

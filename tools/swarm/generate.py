@@ -123,6 +123,7 @@ def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
     ]
     if count > 1:
         _let_go_on(draw, jobs[-1], transport)
+        _add_priorities(draw, jobs, drawn, transport)
     return jobs
 
 
@@ -135,7 +136,23 @@ def _communicators(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
         may_store = not any("storage" in job for job in jobs)
         jobs.append(_job(draw, f"j{index}", own, drawn, transport, may_store=may_store))
     _let_go_on(draw, jobs[-1], transport)
+    _add_priorities(draw, jobs, drawn, transport)
     return jobs
+
+
+def _add_priorities(draw: Draw, jobs: list[Fields], drawn: Drawn, transport: Fields) -> None:
+    """Sometimes give jobs after the first priorities of their own, some of them lossless."""
+    nic = drawn.fields.get("nic", {})
+    if drawn.kind != "ethernet" or "packets_per_turn" in nic or not draw.chance(0.4):
+        return
+    common = transport.get("priorities", {}).get("data", 3)
+    for job in jobs[1:]:
+        if draw.chance(0.8):
+            job["priority"] = draw.whole(0, 7)
+    used = sorted({job.get("priority", common) for job in jobs})
+    pfc = drawn.fields["switch"].get("pfc")
+    if isinstance(pfc, dict) and draw.chance(0.7):
+        pfc["priorities"] = draw.some(used, draw.whole(1, len(used)))
 
 
 def _let_go_on(draw: Draw, job: Fields, transport: Fields) -> None:

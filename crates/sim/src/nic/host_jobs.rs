@@ -306,7 +306,12 @@ impl HostJobs {
     /// See [`Progress::has_ended_phases`].
     #[inline]
     pub(super) fn has_ended_phases(&self) -> bool {
-        self.first.has_ended_phases() || self.others.iter().any(|job| job.progress.has_ended_phases())
+        self.first.has_ended_phases() || !self.others.is_empty() && self.has_another_ended_phases()
+    }
+
+    #[inline(never)]
+    fn has_another_ended_phases(&self) -> bool {
+        self.others.iter().any(|job| job.progress.has_ended_phases())
     }
 
     /// See [`Progress::next_phase`].

@@ -11,13 +11,14 @@ use units::Instant;
 
 impl Host {
     /// Starts the rounds at this host that are due, and the barriers between them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context) {
         if self.jobs.has_ended_phases() {
             self.start_next_rounds(now, context);
         }
     }
 
+    #[inline(never)]
     fn start_next_rounds(&mut self, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.jobs.started);
         while let Some(process) = self.jobs.next_phase(now, &mut started) {
@@ -67,12 +68,13 @@ impl Host {
     /// Starts `outgoing` transfers and recycles the list.
     #[inline]
     pub(super) fn start_transfers(&mut self, mut outgoing: Vec<u32>, now: Instant, context: &mut Context) {
-        for transfer in outgoing.drain(..) {
+        for &transfer in &outgoing {
             // Transfers released before the host's start of the job wait for it: see [`Self::start_job`].
             if self.jobs.has_started(transfer, now) {
                 self.start_transfer(transfer, now, context);
             }
         }
+        outgoing.clear();
         self.jobs.started = outgoing;
     }
 
@@ -102,9 +104,9 @@ impl Host {
 
     /// Starts a job, by its index at the host: posts transfers without dependencies.
     pub(super) fn start_job(&mut self, job: u32, now: Instant, context: &mut Context) {
-        let mut started = std::mem::take(&mut self.jobs.started);
-        started.extend(self.jobs.initial(job));
-        self.start_transfers(started, now, context);
+        // A list of its own, which is freed: it may be as long as all others are short.
+        let initial: Vec<u32> = self.jobs.initial(job).collect();
+        initial.into_iter().for_each(|outgoing| self.start_transfer(outgoing, now, context));
         self.start_rounds(now, context);
     }
 

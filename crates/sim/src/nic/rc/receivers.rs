@@ -17,6 +17,7 @@ use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use engine::Message;
 use engine::prefetch::{prefetch, prefetch_first};
 use spec::LateFrames;
+use std::iter::{Empty, empty};
 use std::sync::Arc;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Instant, Span, State};
@@ -49,29 +50,34 @@ pub(crate) struct Receivers {
 }
 
 impl Receivers {
-    /// Creates all receivers of a host in their final location.
-    pub(crate) fn new(
-        plans: impl ExactSizeIterator<Item = QueuePairEnd>,
+    /// Creates all receivers of a host in their final location, those of one job after the other; `count` of
+    /// all jobs.
+    pub(crate) fn new<I: Iterator<Item = QueuePairEnd>>(
+        jobs: impl Iterator<Item = I>,
+        count: usize,
         receives: Receives,
         settings: &QueuePairSettings,
     ) -> Self {
         let Config { recovery, .. } = *settings.config;
-        let room = |is_used: bool| if is_used { plans.len() } else { 0 };
-        let mut receivers = Vec::with_capacity(plans.len());
+        let room = |is_used: bool| if is_used { count } else { 0 };
+        let mut receivers = Vec::with_capacity(count);
         let mut open_chunks = Vec::with_capacity(room(recovery != Recovery::GoBackN));
         let mut placements = Vec::with_capacity(room(recovery.is_selective()));
         let mut reordering = Vec::with_capacity(room(settings.may_reorder));
-        for (number, plan) in (0..).zip(plans) {
-            let first_packets = receives.first_bytes(number).map(|bytes| settings.config.packets(bytes));
-            receivers.push(Receiver::new(&plan, first_packets));
-            if recovery != Recovery::GoBackN {
-                open_chunks.push(OpenChunks::new(recovery, plan.initial_psn, receives.queue(number)));
-            }
-            if let Recovery::Selective { ooo_window_packets } = recovery {
-                placements.push(Placement::new(plan.initial_psn, ooo_window_packets));
-            }
-            if settings.may_reorder {
-                reordering.push(Reordering::new(plan.queue_pair, plan.initial_psn));
+        for plans in jobs {
+            for plan in plans {
+                let number = receivers.len() as u32;
+                let first_packets = receives.first_bytes(number).map(|bytes| settings.config.packets(bytes));
+                receivers.push(Receiver::new(&plan, first_packets));
+                if recovery != Recovery::GoBackN {
+                    open_chunks.push(OpenChunks::new(recovery, plan.initial_psn, receives.queue(number)));
+                }
+                if let Recovery::Selective { ooo_window_packets } = recovery {
+                    placements.push(Placement::new(plan.initial_psn, ooo_window_packets));
+                }
+                if settings.may_reorder {
+                    reordering.push(Reordering::new(plan.queue_pair, plan.initial_psn));
+                }
             }
         }
         Self {
@@ -93,7 +99,7 @@ impl Receivers {
         settings: &QueuePairSettings,
     ) -> Self {
         let lazy = Some(Box::new(LazyReceivers::new(ends)));
-        Self { lazy, ..Self::new(std::iter::empty(), receives, settings) }
+        Self { lazy, ..Self::new(empty::<Empty<QueuePairEnd>>(), 0, receives, settings) }
     }
 
     /// Creates or recalls a receiver that is not resident.

@@ -207,12 +207,12 @@ impl Host {
                 let mut started = std::mem::take(&mut self.jobs.started);
                 self.jobs.deliver_part(inbound, round, &mut started);
                 self.start_transfers(started, now, context);
+                self.take_in_arrived(now);
             }
             if self.receivers.are_in_order() {
                 break;
             }
         }
-        self.take_in_arrived(now);
         self.start_rounds(now, context);
     }
 

@@ -106,9 +106,16 @@ impl Sender {
     const PRIORITY_SHIFT: u32 = 3;
 
     /// Creates all senders of a host in their final location.
-    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> ResidentQueuePairs<Self> {
-        let queues = (0..).map(|sender| sends.queue(sender));
-        plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
+    pub(crate) fn all<I: ExactSizeIterator<Item = QueuePairEnd>>(
+        jobs: impl Iterator<Item = I>,
+        sends: &Sends,
+    ) -> ResidentQueuePairs<Self> {
+        let mut senders = Vec::new();
+        for plans in jobs {
+            let queues = (senders.len() as u32..).map(|sender| sends.queue(sender));
+            senders.extend(plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)));
+        }
+        senders.into_iter().collect()
     }
 
     #[inline]

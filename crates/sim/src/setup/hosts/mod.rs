@@ -131,25 +131,20 @@ impl<'a> HostMaker<'a> {
                 storage,
             };
         }
-        let from = |job| {
+        let senders = at_host.iter().map(|job| {
             self.ends(job, host, job.pairs.from, move |job, number, peer| {
                 self.flows.attachments_in(job, number, host, peer)
             })
-        };
-        let to = |job| {
+        });
+        let receivers = at_host.iter().map(|job| {
             self.ends(job, host, job.pairs.to, move |job, number, peer| {
                 let [source, destination] = self.flows.attachments_in(job, number, peer, host);
                 [destination, source]
             })
-        };
-        let (senders, receivers) = match &*at_host {
-            [job] => (Sender::all(from(job), &sends), Receivers::new(to(job), receives, &settings)),
-            jobs => {
-                let receivers: Vec<QueuePairEnd> = jobs.iter().flat_map(to).collect();
-                let receivers = Receivers::new(receivers.into_iter(), receives, &settings);
-                (Sender::all(jobs.iter().flat_map(from), &sends), receivers)
-            }
-        };
+        });
+        let receiver_count = at_host.iter().map(|job| job.pairs.to.len()).sum();
+        let senders = Sender::all(senders, &sends);
+        let receivers = Receivers::new(receivers, receiver_count, receives, &settings);
         let uses_links = self.spec.transport.rate_control.config().uses_links();
         let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
         HostFlows { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
