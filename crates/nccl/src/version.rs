@@ -42,7 +42,7 @@ pub enum Library {
     /// NVIDIA's library, of a version.
     Nccl(Version),
     /// AMD's library. It takes rings from built-in models of hosts, and its tuner has tables per GPU; its
-    /// choices do not follow from NCCL's rules (`training_steps.md`, section 4).
+    /// choices do not follow from NCCL's rules (ROCm/rccl `src/graph/rome_models.cc`, `src/graph/tuning.cc`).
     Rccl,
 }
 
@@ -59,14 +59,19 @@ impl Library {
     }
 }
 
+impl VersionError {
+    /// Allowed versions.
+    pub const ALLOWED: &'static str = "2.18 to 2.31, with or without a patch level";
+}
+
 /// A version or a library whose rules are not known.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VersionError {
     /// Not of the form 2.x or 2.x.y.
-    #[error("version of NCCL: found {0:?}; allowed: 2.18 to 2.31, with or without a patch level")]
+    #[error("version of NCCL: found {0:?}; allowed: {allowed}", allowed = Self::ALLOWED)]
     Malformed(String),
     /// A version whose rules are not known.
-    #[error("version of NCCL: found {0}; allowed: 2.18 to 2.31")]
+    #[error("version of NCCL: found {0}; allowed: {allowed}", allowed = Self::ALLOWED)]
     Unknown(Version),
     /// RCCL has rules of its own.
     #[error(

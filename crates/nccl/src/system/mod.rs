@@ -1,14 +1,15 @@
 //! Hardware of one server, or of several servers that one NVLink domain joins (MNNVL): GPUs, NICs, PCIe
 //! switches, CPUs, NVSwitch, and directed links between them.
 //!
-//! [`Server`] describes regular machines and builds a [`System`]; a reader of NCCL's topology files fills a
-//! [`System`] by [`System::new`] and [`System::join`].
+//! [`Server`] describes regular machines, [`Parts`] lists those of any host; both build a [`System`].
 
 mod constants;
+mod parts;
 mod processor;
 mod server;
 
 pub use constants::{PcieGeneration, nvlink};
+pub use parts::{AdapterPart, C2cLink, GpuPart, NvLinkPair, Parts, PortPart, Upstream};
 pub use processor::{Processor, Vendor};
 pub use server::{Layout, NicModel, NvLinks, Server};
 

@@ -1,6 +1,7 @@
-//! NCCL rules against its logs and against worked tables (`nccl_graphs.md`).
+//! NCCL rules against public logs and worked tables.
 
 mod case;
+mod clusters;
 mod communicators;
 mod examples;
 mod logged;

@@ -1,0 +1,101 @@
+//! Queries of clusters: servers and NVLink domains, listed parts, variables, errors.
+
+use crate::servers::{gb200, h100};
+use fabricbench_nccl::{Cluster, Hardware, Query, QueryError, Server, Settings, Version};
+use serde_json::{Value, json};
+
+fn query(hardware: &Value, servers: usize, variables: &Value) -> Query {
+    let text = json!({
+        "hardware": hardware, "servers": servers, "version": "2.30", "variables": variables,
+        "collective": "AllReduce", "sizes": [8, 1 << 20, 1_u64 << 30],
+    });
+    serde_json::from_value(text).expect("a query")
+}
+
+fn regular(server: &Server) -> Value {
+    json!({"regular": server})
+}
+
+/// A host of two GPUs with an adapter each on one PCIe switch.
+fn listed() -> Value {
+    let upstream = json!({"to": {"pci_switch": 0}, "bandwidth": 48_000});
+    let gpu = |device: usize| {
+        json!({
+            "gpu": {"capability": 90, "device": device, "host": 0, "gpu_direct": true, "peer_to_peer": true},
+            "upstream": upstream,
+        })
+    };
+    let adapter = |name: &str, asic: u64| {
+        let nic = json!({
+            "bandwidth": 50_000, "latency_us": 0.0, "asic": asic, "port": 1, "rail": null, "plane": null,
+            "gpu_direct": true,
+        });
+        json!({"upstream": upstream, "ports": [{"name": name, "nic": nic}]})
+    };
+    let nvlink = |gpu: usize| json!({"gpu": gpu, "to": "nv_switch", "links": 18});
+    json!({"listed": {
+        "cpus": ["intel_sapphire_rapids"],
+        "switches": [{"to": {"cpu": 0}, "bandwidth": 48_000}],
+        // The devices are in the opposite order of their addresses.
+        "gpus": [gpu(1), gpu(0)],
+        "adapters": [adapter("mlx5_0", 1), adapter("mlx5_1", 2)],
+        "nvlinks": [nvlink(0), nvlink(1)],
+        "c2c": [],
+    }})
+}
+
+#[test]
+fn two_servers_have_the_choices_of_the_worked_example() {
+    let answer = query(&regular(&h100()), 2, &json!([])).answer().unwrap();
+    assert_eq!((answer.nodes, answer.ranks, answer.rings.len()), (2, 16, 8));
+    let chosen: Vec<String> = answer
+        .operations
+        .iter()
+        .filter_map(|operation| operation.chosen.as_ref())
+        .map(|chosen| {
+            format!("{} {} {:.2}", chosen.choice.algorithm, chosen.choice.protocol, chosen.choice.time_us)
+        })
+        .collect();
+    assert_eq!(chosen, ["Tree LL 25.20", "Tree LL128 62.51", "NVLSTree Simple 4428.29"]);
+    assert_eq!(answer.operations[2].times.len(), 7);
+}
+
+#[test]
+fn variables_without_an_effect_are_returned() {
+    let variables = json!([
+        ["NCCL_DEBUG", "INFO"],
+        ["NCCL_ALGO", "ring"],
+        ["NCCL_IB_QPS_PER_CONNECTION", "4"],
+        ["NCCL_IB_HCA", "mlx5"],
+    ]);
+    let answer = query(&regular(&h100()), 2, &variables).answer().unwrap();
+    assert_eq!(answer.ignored, ["NCCL_DEBUG", "NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_HCA"]);
+    assert!(answer.operations[0].times.iter().all(|time| time.algorithm.name() == "Ring"));
+}
+
+#[test]
+fn an_nvlink_domain_is_a_node() {
+    let server = regular(&Server { hosts: 18, ..gb200() });
+    let nodes = |servers| query(&server, servers, &json!([])).answer().unwrap().nodes;
+    assert_eq!((nodes(2), nodes(18), nodes(19)), (1, 1, 2));
+}
+
+#[test]
+fn listed_parts_have_ranks_by_device_and_named_adapters() {
+    let answer = query(&listed(), 2, &json!([["NCCL_IB_HCA", "mlx5_1"]])).answer().unwrap();
+    assert!(answer.ignored.is_empty());
+    assert_eq!(answer.ring_nics[0], (Some(0), Some(0)), "the only adapter left");
+    let hardware: Hardware = serde_json::from_value(listed()).unwrap();
+    let all = Cluster::new(&hardware, 2, Version::series(30), &Settings::default());
+    assert_eq!(all.communicator.rings[0], [1, 0, 3, 2], "from the first GPU by address, device 1");
+    assert_eq!(all.ring_nics.len(), all.communicator.rings.len());
+}
+
+#[test]
+fn versions_and_values_that_are_not_allowed() {
+    let mut old = query(&listed(), 1, &json!([]));
+    old.version = "2.17".to_owned();
+    assert!(matches!(old.answer(), Err(QueryError::Version(_))));
+    let wrong = query(&listed(), 1, &json!([["NCCL_ALGO", "rings"]])).answer();
+    assert!(matches!(wrong, Err(QueryError::Setting(error)) if error.name == "NCCL_ALGO"));
+}
