@@ -1,6 +1,6 @@
 //! Rules that differ between versions of NCCL: the oldest rules, and one table of the changes since.
 //!
-//! Source: `nccl_graphs.md`, sections 1a, 1f, 1g, 2, 3 and 6; `training_steps.md`, section 4.
+//! Source: NCCL 2.18 to 2.31 `src/graph/{search,topo,connect,paths,tuning}.cc`, `src/init.cc`, `src/transport/nvls.cc`.
 
 use crate::bandwidth::Bandwidth;
 use crate::version::Version;

@@ -1,6 +1,6 @@
 //! Double binary tree over nodes: in each tree every second node is a leaf, and no node is a leaf in both.
 //!
-//! Source: `nccl_graphs.md`, section 1h; NCCL 2.30 `src/graph/trees.cc`.
+//! Source: NCCL 2.30 `src/graph/trees.cc`.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 //!
 //! Not modelled: CollNet, and GPUDirect-TCPX, which double channels again.
 //!
-//! Source: `nccl_graphs.md`, section 1g.
+//! Source: NCCL 2.30 `src/graph/connect.cc`, `ncclTopoPostset`.
 
 use super::{ClusterNode, MergedGraphs, NvlsSetup};
 use crate::bandwidth::Bandwidth;

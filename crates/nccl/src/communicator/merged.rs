@@ -1,6 +1,6 @@
 //! Graphs of all nodes merged: each rank uses the least of all.
 //!
-//! Source: `nccl_graphs.md`, section 1g.
+//! Source: NCCL 2.30 `src/init.cc`.
 
 use super::ClusterNode;
 use crate::bandwidth::Bandwidth;

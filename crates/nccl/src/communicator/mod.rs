@@ -1,6 +1,6 @@
 //! A communicator: graphs of all nodes merged, numbers of channels, and the rings and trees across nodes.
 //!
-//! Source: `nccl_graphs.md`, sections 1g and 1h.
+//! Source: NCCL 2.30 `src/init.cc`, `src/graph/connect.cc`.
 
 mod binary_tree;
 mod counts;

@@ -1,6 +1,6 @@
 //! The NIC of a channel, and the GPU whose proxy drives it.
 //!
-//! Source: `nccl_graphs.md`, section 1h.
+//! Source: NCCL 2.30 `src/graph/search.cc`, `ncclTopoGetNetDev`.
 
 use crate::paths::Paths;
 use crate::search::{Graph, Pattern};

@@ -1,6 +1,6 @@
 //! Channels and chunks of NVLS.
 //!
-//! Source: `nccl_graphs.md`, section 1g, `training_steps.md`, section 4; chunks of Blackwell over several nodes:
+//! Source: NCCL 2.30 `src/transport/nvls.cc`, `src/enqueue.cc`; chunks of Blackwell over several nodes:
 //! NCCL `src/transport/nvls.cc` after 2.30, and inferred to be as old as the rule of its channels.
 
 use super::{ClusterNode, MergedGraphs, least_capability};

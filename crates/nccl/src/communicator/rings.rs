@@ -1,6 +1,6 @@
 //! Rings across nodes: the last GPU of a node sends to the first of the next node.
 //!
-//! Source: `nccl_graphs.md`, section 1h.
+//! Source: NCCL 2.30 `src/graph/connect.cc`.
 
 use super::ClusterNode;
 use crate::rules::Crossing;

@@ -1,6 +1,6 @@
 //! Trees across nodes: chains within nodes, joined by a double binary tree; and NVLS heads.
 //!
-//! Source: `nccl_graphs.md`, section 1h; NCCL 2.30 `src/graph/connect.cc`.
+//! Source: NCCL 2.30 `src/graph/connect.cc`.
 
 use super::{ClusterNode, double_binary_tree};
 use crate::search::Pattern;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Type of a path: its worst step. The order is NCCL's (`nccl_graphs.md`, section 2).
+/// Type of a path: its worst step. The order is NCCL's (2.30 `src/graph/topo.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum PathType {

@@ -1,6 +1,6 @@
 //! NICs of a GPU and GPU of a NIC: those of the best bandwidth, then of the best type.
 //!
-//! Source: `nccl_graphs.md`, section 1i; NCCL 2.30 `src/graph/topo.cc`.
+//! Source: NCCL 2.30 `src/graph/topo.cc`.
 
 use super::{PathType, Paths};
 use crate::bandwidth::Bandwidth;

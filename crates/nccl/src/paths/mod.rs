@@ -3,7 +3,7 @@
 //! `breadth_first` computes the paths of the hardware, `reroute` replaces those that NCCL does not use (over
 //! the CPU without direct access, PXN), `locality` selects the NICs of a GPU and the GPUs of a NIC.
 //!
-//! Source: `nccl_graphs.md`, sections 1i and 2; NCCL 2.30 `src/graph/paths.cc`.
+//! Source: NCCL 2.30 `src/graph/paths.cc`.
 
 mod breadth_first;
 mod edges;

@@ -1,6 +1,6 @@
 //! Point-to-point traffic (send and receive, all-to-all): channels, NICs, order of peers, parts of a transfer.
 //!
-//! Source: `nccl_graphs.md`, section 3.
+//! Source: NCCL 2.30 `src/graph/paths.cc`, `src/init.cc`, `src/enqueue.cc`.
 
 mod channels;
 mod nic;

@@ -1,6 +1,6 @@
 //! Parts, protocol and chunks of one transfer between two ranks.
 //!
-//! Source: `nccl_graphs.md`, section 3; `training_steps.md`, section 4.
+//! Source: NCCL 2.30 `src/enqueue.cc`.
 
 use super::schedule::OPERATIONS_PER_BATCH;
 use crate::communicator::{ClusterNode, Communicator};

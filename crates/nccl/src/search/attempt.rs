@@ -3,7 +3,7 @@
 //! Each complete set of channels is compared with the best of all attempts. A counter of steps, not a clock,
 //! ends an attempt, so that all ranks of a node find the same graph.
 //!
-//! Source: `nccl_graphs.md`, sections 1b and 1e; NCCL 2.30 `src/graph/search.cc`.
+//! Source: NCCL 2.30 `src/graph/search.cc`.
 
 use super::graph::{Graph, GraphChannel, Pattern, total};
 use super::order::{self, NicDistance, NicOrder, Position};

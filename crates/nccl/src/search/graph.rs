@@ -100,7 +100,7 @@ impl Graph {
     }
 
     /// Doubles fast channels, each with half of the speed, so that more thread blocks share the work
-    /// (`nccl_graphs.md`, section 1c).
+    /// (NCCL 2.30 `src/graph/search.cc`, `ncclTopoDupChannels`).
     pub(super) fn double(&mut self, capability: u32, max_channels: usize) {
         const FAST: Bandwidth = Bandwidth::from_gb(25);
         const FAST_FROM_HOPPER: Bandwidth = Bandwidth::from_gb(50);

@@ -5,7 +5,7 @@
 //!
 //! Not searched: the graphs of CollNet (patterns 3 and 6 with reduction in the network).
 //!
-//! Source: `nccl_graphs.md`, section 1.
+//! Source: NCCL 2.30 `src/graph/search.cc`.
 
 mod attempt;
 mod graph;

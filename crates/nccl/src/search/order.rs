@@ -1,6 +1,6 @@
 //! Order in which a search tries NICs and the next GPU of a channel.
 //!
-//! Source: `nccl_graphs.md`, section 1e.
+//! Source: NCCL 2.30 `src/graph/search.cc`.
 
 use super::graph::Pattern;
 use crate::paths::{PathType, Paths};

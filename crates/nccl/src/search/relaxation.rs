@@ -3,7 +3,7 @@
 //! The first pass lowers demands, one after the other, until a graph is found and no better one is likely. The
 //! second pass raises the speeds of that graph as far as its channels allow.
 //!
-//! Source: `nccl_graphs.md`, sections 1a, 1b and 1d.
+//! Source: NCCL 2.30 `src/graph/search.cc`, `ncclTopoCompute`.
 
 use super::Context;
 use super::attempt::Attempt;

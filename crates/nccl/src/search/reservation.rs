@@ -1,6 +1,6 @@
 //! Bandwidth that the channels of a search leave on links and NICs.
 //!
-//! Source: `nccl_graphs.md`, section 1e.
+//! Source: NCCL 2.30 `src/graph/search.cc`.
 
 use crate::bandwidth::Bandwidth;
 use crate::paths::{Edges, Path, PathType};

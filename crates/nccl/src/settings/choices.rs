@@ -1,7 +1,7 @@
 //! `NCCL_ALGO` and `NCCL_PROTO`: lists of elements, for all collectives or by collective.
 //!
 //! `ring,tree;allreduce:tree` is a list for all collectives, then one for a collective; `^` in front of a list
-//! excludes its elements. Only the first list may lack a collective. Source: `training_steps.md`, section 4.
+//! excludes its elements. Only the first list may lack a collective. Source: NCCL 2.30 `src/graph/tuning.cc`.
 
 use crate::kinds::{Algorithm, Collective, Protocol};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Speeds of links by their generation.
 //!
-//! Source: `nccl_graphs.md`, section 2; NCCL 2.30 `src/graph/topo.h`.
+//! Source: NCCL 2.30 `src/graph/topo.h`.
 
 use crate::bandwidth::Bandwidth;
 use crate::rules::LinkRules;

@@ -3,7 +3,7 @@
 //! A connection has a buffer of 8 steps. A rank processes a chunk at a time; over the network it sends the
 //! chunk in slices, one message each.
 //!
-//! Source: `training_steps.md`, section 4 (Chunks); NCCL 2.30 `src/enqueue.cc`, `calcCollChunking`.
+//! Source: NCCL 2.30 `src/enqueue.cc`, `calcCollChunking`.
 
 use super::model::Tuner;
 use crate::kinds::{Algorithm, Collective, Protocol};

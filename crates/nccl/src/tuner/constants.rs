@@ -1,6 +1,6 @@
 //! Figures of the tuner: latencies in us, bandwidths in GB/s.
 //!
-//! Source: `training_steps.md`, section 4; NCCL 2.30 `src/graph/tuning.cc`.
+//! Source: NCCL 2.30 `src/graph/tuning.cc`.
 
 use crate::kinds::{Algorithm, Protocol};
 use crate::system::Vendor;

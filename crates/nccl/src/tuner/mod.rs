@@ -5,7 +5,7 @@
 //! choice, `work` channels and threads by size, `chunks` chunks and steps. One operation at a time: NCCL
 //! saves latency for operations of one group.
 //!
-//! Source: `training_steps.md`, section 4; `nccl_graphs.md`, sections 1f and 6.
+//! Source: NCCL 2.18 to 2.31 `src/graph/tuning.cc`, `src/enqueue.cc`.
 #![expect(
     clippy::float_arithmetic,
     reason = "NCCL's formulas; times are inputs of a choice, not simulated time"

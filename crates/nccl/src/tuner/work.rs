@@ -1,8 +1,8 @@
 //! Channels and threads of an operation, by its size, and the bytes of each channel.
 //!
-//! Source: `training_steps.md`, section 4 (Channels); the split into cells is NCCL's of 2.23 and later
-//! (`src/enqueue.cc`, `scheduleCollTasksToPlan`), inferred for older versions. It reproduces the channels of
-//! two logs (`nccl_graphs.md`, section 6).
+//! Source: NCCL 2.30 `src/enqueue.cc`; the split into cells is that of 2.23 and later
+//! (`scheduleCollTasksToPlan`), inferred for older versions. It reproduces the channels of two public logs of
+//! 4 x A100 with 2.27.3: 10 of 11 for 182,092 B by Ring LL, 23 of 24 for 1,820,956 B by Ring LL128.
 
 use super::choice::Operation;
 use super::model::Tuner;

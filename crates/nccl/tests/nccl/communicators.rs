@@ -1,4 +1,4 @@
-//! Rings and trees across nodes, and the NICs of their channels (`nccl_graphs.md`, section 1h).
+//! Rings and trees across nodes, and the NICs of their channels (NCCL 2.30 `src/graph/connect.cc`).
 
 use crate::case::{Case, Run};
 use crate::servers::{dgx_a100, h100, nic, two_gpus_per_nic};

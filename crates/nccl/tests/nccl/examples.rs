@@ -1,4 +1,4 @@
-//! Tuner inputs of the worked examples (`nccl_graphs.md`, section 5a).
+//! Tuner inputs of the worked examples whose times are calculated by hand.
 
 use fabricbench_nccl::{
     Bandwidth, MergedGraph, MergedGraphs, NvlsSetup, PathType, Pattern, Rules, Settings, Tuner, TunerInput,

@@ -1,5 +1,7 @@
-//! Public logs (`nccl_graphs.md`, section 4a). Where a row does not state its version, one of the range is
-//! taken.
+//! Graphs and channels of public logs. Where a log does not state its version, one of the range is taken.
+//!
+//! A log is cited by its issue, or as `index` with the number of its excerpt in an index of public code, where
+//! the excerpt has no repository.
 //!
 //! Rows that the search cannot be given are in [`NOT_GIVEN`], those that it does not give in
 //! [`NOT_REPRODUCED`], each with its reason.

@@ -1,4 +1,4 @@
-//! Types of paths, NICs of GPUs and GPUs of NICs (`nccl_graphs.md`, sections 1i and 2).
+//! Types of paths, NICs of GPUs and GPUs of NICs (NCCL 2.30 `src/graph/paths.cc`).
 
 use crate::case::Case;
 use crate::servers::{dgx1_v100, gb200, h100, nic, pcie_only, two_gpus_per_nic};

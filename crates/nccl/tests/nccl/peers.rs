@@ -1,4 +1,4 @@
-//! Point-to-point rules (`nccl_graphs.md`, section 3).
+//! Point-to-point rules (NCCL 2.30 `src/graph/paths.cc`, `src/enqueue.cc`).
 
 use crate::case::Case;
 use crate::servers::{b200, dgx_a100, gb200, h100, h800, nic};

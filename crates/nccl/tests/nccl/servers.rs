@@ -1,4 +1,4 @@
-//! Servers of the fact pages.
+//! Servers of the tests.
 
 use fabricbench_nccl::{Bandwidth, Layout, NicModel, NvLinks, PcieGeneration, Processor, Server};
 

@@ -1,4 +1,4 @@
-//! Graphs of systems without a public log (`nccl_graphs.md`, section 4b): rules of 2.30.
+//! Graphs of systems without a public log, calculated by a separate model of the search: rules of 2.30.
 
 use crate::case::{Case, assert_graphs};
 use crate::servers::{

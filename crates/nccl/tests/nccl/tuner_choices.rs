@@ -1,4 +1,4 @@
-//! Choices over sizes (`nccl_graphs.md`, sections 1f, 5b and 5c), channels, chunks and steps.
+//! Choices over sizes, by hand and in public logs, channels, chunks and steps.
 
 use crate::case::Case;
 use crate::examples::{a1, a2, b1, efa, h, h1, tuner};

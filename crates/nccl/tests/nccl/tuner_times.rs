@@ -1,5 +1,5 @@
-//! Latencies, bandwidths and times of the worked examples, to the printed digits (`nccl_graphs.md`, section 5b
-//! and checks 2 to 4 of 5c).
+//! Latencies, bandwidths and times of the worked examples, calculated by hand from the formulas of NCCL 2.30
+//! `src/graph/tuning.cc`, to the printed digits; times of public logs (NVIDIA/nccl#1453, NVIDIA/nccl#1595).
 #![expect(clippy::float_arithmetic, reason = "compares printed figures")]
 
 use crate::examples::{a1, a2, graph, h, h1, tuner};

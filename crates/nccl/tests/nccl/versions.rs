@@ -1,4 +1,4 @@
-//! Changes between versions that other tests do not cover (`nccl_graphs.md`, section 1f).
+//! Changes between versions that other tests do not cover.
 
 use crate::case::Case;
 use crate::examples::{a2, b1, h, tuner};
