@@ -164,6 +164,55 @@ class FlowProgress(TypedDict):
     wall_s: float
     samples: list[Sample]
 
+class NcclGraph(TypedDict):
+    algorithm: str
+    pattern: str
+    pattern_number: int
+    channels: int
+    same_channels: bool
+    intra: int
+    inter: int
+    latency_inter_us: float
+    type_intra: str
+    type_inter: str
+    cross_nic: int
+
+class NcclChannels(TypedDict):
+    collective: int
+    nvls: int
+    point_to_point: int
+    per_peer: int
+
+class NcclTime(TypedDict):
+    algorithm: str
+    protocol: str
+    time_us: float
+
+class NcclChosen(NcclTime):
+    channels: int
+    threads: int
+    chunk_bytes: int
+    slice_bytes: int
+    messages: int
+
+class NcclOperation(TypedDict):
+    bytes: int
+    chosen: NcclChosen | None
+    times: list[NcclTime]
+
+class NcclAnswer(TypedDict):
+    version: str
+    nodes: int
+    ranks: int
+    graphs: list[NcclGraph]
+    channels: NcclChannels
+    nvls: dict[str, int]
+    rings: list[list[int]]
+    ring_nics: list[tuple[int | None, int | None]]
+    peer_chunk_bytes: int
+    ignored: list[str]
+    operations: list[NcclOperation]
+
 def run_spec_schema() -> str:
     """Return the JSON Schema of RunSpec."""
 
@@ -305,6 +354,18 @@ def capture(spec_json: str, *, qps: list[int], frames: int) -> list[tuple[int, b
 
     Raises:
         SpecError: The spec cannot be run.
+    """
+
+def nccl_choices(query_json: str) -> NcclAnswer:
+    """Return the graphs, channels and choices of NCCL for servers; speeds of graphs are in MB/s.
+
+    Args:
+        query_json: A `Query` of crate `nccl`: `hardware`, `servers`, `version`, `variables`, `collective`,
+            `sizes`.
+
+    Raises:
+        SpecError: The rules of the version are not known (field `version`), or a variable does not take its
+            value (field: its name).
     """
 
 class HostProgress(TypedDict):

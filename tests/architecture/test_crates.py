@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "paths": {"units", "wire", "topology", "spec"},
     "flow": {"units", "wire", "topology", "workload", "record", "spec", "jobs", "paths"},
     "sim": PARTS,
-    "python": {"record", "spec", "endpoint", "sim", "flow", "paths"},
+    "python": {"record", "spec", "endpoint", "sim", "flow", "paths", "nccl"},
 }
 
 # A crate of the workspace and the parts it depends on, tests apart.

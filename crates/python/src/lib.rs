@@ -1,12 +1,13 @@
 //! Python extension module `fabricbench._core`. Here: runs, checks, estimates and captures of the packet
 //! simulator, and descriptions of specs, tables and collectives. Modules: `flow_run` (flow model), `host_run`
-//! (runs at agents), `observer` and `progress` (callbacks during a run), `errors`, and `allocator`, which
-//! ends the process with a message when memory runs out.
+//! (runs at agents), `nccl` (rules of NCCL), `observer` and `progress` (callbacks during a run), `errors`, and
+//! `allocator`, which ends the process with a message when memory runs out.
 
 mod allocator;
 mod errors;
 mod flow_run;
 mod host_run;
+mod nccl;
 mod observer;
 mod progress;
 
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow_run::estimate_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::busiest_link, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
+    module.add_function(wrap_pyfunction!(nccl::nccl_choices, module)?)?;
     module.add_class::<host_run::HostRun>()?;
     module.add_function(wrap_pyfunction!(host_run::drivers, module)?)?;
     module.add_function(wrap_pyfunction!(host_run::unmeasured, module)?)?;

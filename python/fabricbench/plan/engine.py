@@ -1,11 +1,13 @@
-"""Calls the compiled engine for a plan: algorithms, checks, topology, port map, paths, estimates.
+"""Calls the compiled engine for a plan: algorithms, checks, topology, port map, paths, estimates, NCCL.
 
 This is the only module of `plan` that uses the compiled core. Algorithms are listed only in the engine; the
 plan has no list of its own.
 """
 
+import json
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench import _core
 from fabricbench._core import SpecError as SpecError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
         Description as Description,
         Estimate as Estimate,
         LinkDescription as LinkDescription,
+        NcclAnswer as NcclAnswer,
         PathChoice as PathChoice,
         PortDescription as PortDescription,
         QueuePairDescription as QueuePairDescription,
@@ -142,3 +145,12 @@ def version() -> str:
         ImportError: It is missing or does not fit this interpreter.
     """
     return _core.__version__
+
+
+def nccl_choices(query: Mapping[str, Any]) -> "NcclAnswer":
+    """Return the graphs, channels and choices of NCCL for a query of crate `nccl`.
+
+    Raises:
+        SpecError: The rules of the version are not known, or a variable does not take its value.
+    """
+    return _core.nccl_choices(json.dumps(query))
