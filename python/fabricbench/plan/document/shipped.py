@@ -44,7 +44,7 @@ def find_plan(name: str) -> tuple[Path, str]:
     Raises:
         PlanError: There is no such plan.
     """
-    return _find(name, shipped_plans(), "plan", "`fabricbench plans` lists the shipped plans")
+    return find_named(name, shipped_plans(), "plan", "`fabricbench plans` lists the shipped plans")
 
 
 def find_suite(name: str) -> tuple[Path, str]:
@@ -54,10 +54,24 @@ def find_suite(name: str) -> tuple[Path, str]:
         PlanError: There is no such suite.
     """
     suites = shipped_suites()
-    return _find(name, suites, "suite", f"shipped are: {', '.join(suites)}")
+    return find_named(name, suites, "suite", f"shipped are: {', '.join(suites)}")
 
 
-def _find(name: str, shipped: Mapping[str, Path], noun: str, default_hint: str) -> tuple[Path, str]:
+def find_named(name: str, shipped: Mapping[str, Path], noun: str, default_hint: str) -> tuple[Path, str]:
+    """Find a file that a user names: one of the shipped ones, or a file of the user.
+
+    Args:
+        name: A shipped one's name, or a file. Anything with a folder or a suffix is a file.
+        shipped: The shipped files by name.
+        noun: What the files are, in errors.
+        default_hint: Hint of the error where no name is near.
+
+    Returns:
+        The file, and its name in errors.
+
+    Raises:
+        PlanError: There is no such file.
+    """
     path = Path(name)
     is_plain = path.name == name and path.suffix not in (".yaml", ".yml")
     if is_plain and name in shipped:
