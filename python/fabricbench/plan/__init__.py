@@ -10,6 +10,7 @@ overrides, `model` declares the fields, `check` checks the whole plan, `expand` 
 Each section of a plan is a folder, with its fields, its checks and its conversion to the engine's run spec:
 `fabric`, `transport`, `jobs`, `sweep`; `criteria` is one file. `fields` has the types of values. `devices`
 converts files of real devices, `profile` measurements of hosts; `rate_scale` scales a run spec, `stored_plan`
-loads a stored trial's plan. `engine` has the queries to the compiled core, `errors` the problems and
-`PlanError`, `schema` a plan's JSON Schema.
+loads a stored trial's plan. `server` has servers with GPUs, those of `servers/` or a file; `nccl` has NCCL's
+choices on them. `engine` has the queries to the compiled core, `errors` the problems and `PlanError`,
+`schema` a plan's JSON Schema.
 """

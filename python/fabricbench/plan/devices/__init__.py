@@ -5,4 +5,5 @@ All share `json_text`, a JSON file with the lines of its keys, and `fragment`, t
 `port` for each port, `rules` derives fields and `pools` the pools, and `conversion` combines them;
 `redis_dump` reads dumps. `switch_config` reads the files that a plan names, `switch_values` fills the plan.
 `containerlab` and `nccl_topology` read cabling and hosts; `read` detects the format of any of these files.
+`nccl_hardware` reads the parts of a host for NCCL's rules.
 """

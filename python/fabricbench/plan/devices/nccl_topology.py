@@ -30,7 +30,7 @@ _GPUS_MAX: Final = 1_024
 _MBPS: Final = 10**6
 _NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
 """Rate of one NVLink per direction [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
-_PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
+PCIE_SPEED: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
 _DUMP_HINT: Final = (
     "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts"
 )
@@ -44,14 +44,17 @@ _NCCL_TAGS: Final = frozenset(
 
 
 @dataclass
-class _Element:
+class Element:
+    """Element of XML with its attributes, its line, its children and its parent."""
+
     tag: str
     values: Mapping[str, str]
     line: int
-    inside: list[_Element] = field(default_factory=list)
-    around: _Element | None = field(default=None, repr=False)
+    inside: list[Element] = field(default_factory=list)
+    around: Element | None = field(default=None, repr=False)
 
-    def all(self, tag: str) -> Iterator[_Element]:
+    def all(self, tag: str) -> Iterator[Element]:
+        """Yield the elements of a tag inside this one, in the order of the file."""
         for child in self.inside:
             if child.tag == tag:
                 yield child
@@ -63,7 +66,7 @@ class _Tree:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.top = _Element("", {}, 1)
+        self.top = Element("", {}, 1)
         self._open = [self.top]
         self._count = 0
         self._parser = expat.ParserCreate("utf-8")
@@ -71,7 +74,7 @@ class _Tree:
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._doctype
 
-    def read(self, text: str) -> _Element:
+    def read(self, text: str) -> Element:
         try:
             self._parser.Parse(text.encode(), True)
         except expat.ExpatError as error:
@@ -83,7 +86,7 @@ class _Tree:
         self._count += 1
         if self._count > _ELEMENTS_MAX or len(self._open) > _DEPTH_MAX:
             raise self._error("more elements than a host has", f"{_ELEMENTS_MAX}, {_DEPTH_MAX} deep")
-        element = _Element(tag, values, self._parser.CurrentLineNumber, around=self._open[-1])
+        element = Element(tag, values, self._parser.CurrentLineNumber, around=self._open[-1])
         self._open[-1].inside.append(element)
         self._open.append(element)
 
@@ -109,7 +112,16 @@ def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
     Raises:
         PlanError: It is no topology of a host with GPUs and adapters.
     """
-    return _Host(_Tree(source).read(text), source).fragment(servers)
+    return read_host(text, source).fragment(servers)
+
+
+def read_host(text: str, source: str) -> Host:
+    """Read a topology written by NCCL.
+
+    Raises:
+        PlanError: It is no topology of a host with GPUs and adapters.
+    """
+    return Host(_Tree(source).read(text), source)
 
 
 @dataclass(frozen=True)
@@ -125,14 +137,20 @@ class _Net:
 
     name: str
     rate_bps: int | None
-    slot: _Element | None
+    slot: Element | None
     pci_bps: int | None
 
 
-class _Host:
-    """Reads the GPUs, adapters and NVLinks of a host, and collects its problems."""
+class Host:
+    """Reads the GPUs, adapters and NVLinks of a host, and collects its problems.
 
-    def __init__(self, system: _Element, source: str) -> None:
+    Attributes:
+        system: The outermost element.
+        gpus: Elements of GPUs, or slots of PCIe with the class of one.
+        ports: Elements of the ports that GPUs use, or slots of PCIe with the class of an adapter.
+    """
+
+    def __init__(self, system: Element, source: str) -> None:
         self.source = source
         self.problems: list[Problem] = []
         if system.tag != "system":
@@ -152,8 +170,8 @@ class _Host:
         nics_without_net = [element for element in system.all("nic") if not any(element.all("net"))]
         slots = self._of_class("net", _ADAPTER_CLASSES) if not nics_without_net else []
         self.host_only: list[str] = []
-        usable = self._for_gpus(nets)
-        self.nets = [self._net(element) for element in (*usable, *nics_without_net, *slots)]
+        self.ports = [*self._for_gpus(nets), *nics_without_net, *slots]
+        self.nets = [self._net(element) for element in self.ports]
         self.merged = self._merged()
         self.nvlinks = self._scale_up()
         if not self.gpus:
@@ -165,11 +183,11 @@ class _Host:
         if self.problems:
             raise PlanError(self.problems)
 
-    def _refuse(self, element: _Element, name: str, actual: str, allowed: str, hint: str = "") -> None:
+    def _refuse(self, element: Element, name: str, actual: str, allowed: str, hint: str = "") -> None:
         field_name = ".".join(part for part in (element.tag, name) if part)
         self.problems.append(Problem(Place(self.source, element.line, 1), field_name, actual, allowed, hint))
 
-    def _of_class(self, tag: str, classes: Sequence[str]) -> list[_Element]:
+    def _of_class(self, tag: str, classes: Sequence[str]) -> list[Element]:
         """Return the slots of PCI with the first of some classes that occurs.
 
         None for a host whose GPUs, or adapters, are elements of their own.
@@ -187,7 +205,7 @@ class _Host:
                 return slots
         return []
 
-    def _for_gpus(self, nets: Sequence[_Element]) -> list[_Element]:
+    def _for_gpus(self, nets: Sequence[Element]) -> list[Element]:
         """Return the ports that GPUs use, and store the names of the others.
 
         Next to adapters of RDMA, interfaces of sockets and adapters without GPU Direct RDMA (`gdr="0"`) are
@@ -196,16 +214,16 @@ class _Host:
         sockets = [net for net in nets if self._is_socket(net)]
         rdma = [net for net in nets if not self._is_socket(net)]
         if sockets and rdma:
-            self.host_only += [f"{_name(net)} (sockets)" for net in sockets]
+            self.host_only += [f"{name_of(net)} (sockets)" for net in sockets]
             nets = rdma
         direct = [net for net in nets if net.values.get("gdr") == "1"]
         without_gpu_direct = [net for net in nets if net.values.get("gdr") == "0"]
         if direct and without_gpu_direct:
-            self.host_only += [f"{_name(net)} (no GPU Direct RDMA)" for net in without_gpu_direct]
+            self.host_only += [f"{name_of(net)} (no GPU Direct RDMA)" for net in without_gpu_direct]
             nets = [net for net in nets if net not in without_gpu_direct]
         return list(nets)
 
-    def _is_socket(self, net: _Element) -> bool:
+    def _is_socket(self, net: Element) -> bool:
         """Whether a port is an interface of IP: NCCL gives those neither port nor GUID, or no slot."""
         return net.values.get("port") == "0" and not net.values.get("guid", "").strip("0x")
 
@@ -230,7 +248,7 @@ class _Host:
             ports.setdefault(id(net.slot or net), []).append(net)
         return ports
 
-    def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
+    def _number(self, element: Element, name: str, most: int, default: int | None = None) -> int:
         text = element.values.get(name)
         if text is None and default is not None:
             return default
@@ -246,12 +264,12 @@ class _Host:
         self._refuse(element, name, actual, f"a whole number from 1 to {most}")
         return 1
 
-    def _net(self, element: _Element) -> _Net:
-        name = _name(element)
+    def _net(self, element: Element) -> _Net:
+        name = name_of(element)
         has_rate = element.tag == "net"
         rate = self._number(element, "speed", 3_200_000) * _MBPS if has_rate else None
-        slots: list[_Element] = []
-        ancestor: _Element | None = element if element.tag == "pci" else element.around
+        slots: list[Element] = []
+        ancestor: Element | None = element if element.tag == "pci" else element.around
         while ancestor is not None:
             if ancestor.tag == "pci":
                 slots.append(ancestor)
@@ -259,12 +277,12 @@ class _Host:
         speeds = [speed for slot in slots if (speed := self._pci(slot)) is not None]
         return _Net(name, rate, slots[0] if slots else None, min(speeds, default=None))
 
-    def _pci(self, element: _Element) -> int | None:
+    def _pci(self, element: Element) -> int | None:
         """Return the rate of a slot per direction [bit/s], without line code; none if the file has none."""
         speed, width = element.values.get("link_speed", ""), element.values.get("link_width", "")
         if not speed or not width or speed == "Unknown speed" or width in ("0", "255"):
             return None
-        match = _PCI.fullmatch(speed)
+        match = PCIE_SPEED.fullmatch(speed)
         if match is None:
             self._refuse(element, "link_speed", shorten(speed), "a rate such as 16.0 GT/s PCIe")
             return None
@@ -285,6 +303,7 @@ class _Host:
         return min(rates) if rates and len(rates) == len(self.gpus) else None
 
     def fragment(self, servers: int | None) -> Fragment:
+        """Return a number of such hosts as fields of a plan."""
         rates = Counter(net.rate_bps for net in self.nets if net.rate_bps is not None)
         rate = rates.most_common(1)[0][0] if rates else None
         rails, count = len(self.nets), servers or SERVERS
@@ -390,12 +409,13 @@ class _Host:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
 
 
-def _name(element: _Element) -> str:
+def name_of(element: Element) -> str:
+    """Return the name of a port or slot."""
     values = element.values
     return values.get("name") or values.get("dev") or values.get("busid") or "?"
 
 
-def _everything(element: _Element) -> Iterator[_Element]:
+def _everything(element: Element) -> Iterator[Element]:
     yield element
     for child in element.inside:
         yield from _everything(child)
