@@ -1,6 +1,6 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `import_results`, `compare` and `workspace` are its Python interface, which
+`load`, `run`, `expect`, `nccl`, `import_results`, `compare` and `workspace` are its Python interface, which
 `fabricbench.api` explains.
 """
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Campaign,
         Expected,
         MeasuredError,
+        NcclChoices,
         Plan,
         PlanError,
         Progress,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         expect,
         import_results,
         load,
+        nccl,
         run,
         workspace,
     )
@@ -35,6 +37,7 @@ __all__ = [
     "Campaign",
     "Expected",
     "MeasuredError",
+    "NcclChoices",
     "Plan",
     "PlanError",
     "Progress",
@@ -50,6 +53,7 @@ __all__ = [
     "expect",
     "import_results",
     "load",
+    "nccl",
     "run",
     "workspace",
 ]

@@ -17,6 +17,7 @@ from fabricbench.api.campaigns import Campaign
 from fabricbench.api.comparison import compare
 from fabricbench.api.expected import Expected, expect
 from fabricbench.api.measured import import_results
+from fabricbench.api.nccl_choices import NcclChoices, nccl
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.runs import Progress, run
 from fabricbench.api.samples import Sample
@@ -32,6 +33,7 @@ __all__ = [
     "Campaign",
     "Expected",
     "MeasuredError",
+    "NcclChoices",
     "Plan",
     "PlanError",
     "Progress",
@@ -46,6 +48,7 @@ __all__ = [
     "expect",
     "import_results",
     "load",
+    "nccl",
     "run",
     "workspace",
 ]

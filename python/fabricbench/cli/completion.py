@@ -88,6 +88,20 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
             yield file.name, ""
 
 
+def servers(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the shipped servers that begin with a text."""
+    from fabricbench.plan.server import shipped_servers
+
+    yield from ((name, "") for name in shipped_servers() if name.startswith(incomplete))
+
+
+def tuned_collectives(incomplete: str) -> list[str]:
+    """Return the collectives of `nccl` that begin with a text."""
+    from fabricbench.plan.nccl import COLLECTIVES
+
+    return [name for name in COLLECTIVES if name.startswith(incomplete)]
+
+
 def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the trials of the workspace that begin with a text, the newest first, each with its plan."""
     trials_and_plans = last_trials(_workspace(context))
