@@ -1,6 +1,7 @@
 """Renders the reference pages of the documentation from the code; a hook of mkdocs.
 
-The pages are commands, counters, documents, figures, metrics, models, plan fields, columns of record tables.
+The pages are commands, counters, documents, figures, metrics, models, plan fields, columns of record tables,
+servers.
 mkdocs adds them to docs/reference without writing files; `pages` returns their text.
 """
 
@@ -22,6 +23,8 @@ from fabricbench.cli.main import program
 from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Metric, Scope
+from fabricbench.plan.document.document import read_file
+from fabricbench.plan.server import Server, shipped_servers
 from fabricbench.report.documents.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
 from fabricbench.store.columns import COLUMNS
@@ -67,6 +70,11 @@ _RECORDS = """
 Look up every column of the tables of a record. [Records](../records.md) explains rows, types, units and null
 values.
 """
+_SERVERS = """
+Look up the values of each shipped server with their sources, and the fields of a file of your own.
+[What NCCL chooses](../nccl.md) uses them. A source with *inferred* is a conclusion and no statement of the
+vendor.
+"""
 _FAMILIES = {
     "mlx5": "NVIDIA ConnectX and BlueField (mlx5)",
     "bnxt_re": "Broadcom, RDMA (bnxt_re)",
@@ -100,6 +108,7 @@ def pages() -> dict[str, str]:
         "models": models_page(),
         "plan": plan_reference.page(),
         "records": records_page(),
+        "servers": servers_page(),
     }
     return {f"reference/{name}.md": text for name, text in texts.items()}
 
@@ -198,6 +207,25 @@ def records_page() -> str:
         rows = "\n".join(map(_column, columns))
         parts.append(f"## {table}\n\n| column | unit | meaning |\n|---|---|---|\n{rows}\n")
     return "\n".join(parts)
+
+
+def servers_page() -> str:
+    """Return the page of shipped servers: fields of a server, then each server with its sources."""
+    fields = plan_reference.reference(Server.model_json_schema(), "The server")
+    parts = [f"# Servers\n{_SERVERS}", f"## Fields of a server\n\n{fields}"]
+    for name, path in shipped_servers().items():
+        document = read_file(path, name)
+        rows = [
+            f"| `{field}` | `{_written(document.value(tuple(field.split('.'))))}` | {_cell(source)} |"
+            for field, source in document.data["sources"].items()
+        ]
+        head = f"## {name}\n\n{document.data['description']}.\n\n| field | value | source |\n|---|---|---|\n"
+        parts.append(f"{head}{chr(10).join(rows)}\n")
+    return "\n".join(parts)
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _column(column: Column) -> str:

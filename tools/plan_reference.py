@@ -36,10 +36,15 @@ _LISTED_MAX = 20
 _NAMES = {"array": "list", "boolean": "boolean", "object": "mapping"}
 
 
-def reference(schema: dict[str, Any]) -> str:
-    """Return a section with a table for each mapping of a plan; mappings with the same fields share one."""
+def reference(schema: dict[str, Any], top: str = "The plan") -> str:
+    """Return a section with a table for each mapping of a plan; mappings with the same fields share one.
+
+    Args:
+        schema: JSON Schema of the plan, or of another file.
+        top: Title of the outermost mapping.
+    """
     titles: dict[str, list[str]] = {}
-    for title, text in dict(_sections(schema, [schema], "", "The plan")).items():
+    for title, text in dict(_sections(schema, [schema], "", top)).items():
         titles.setdefault(text, []).append(title)
     return "".join(f"### {', '.join(names)}\n\n{text}\n" for text, names in titles.items())
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "tutorial.md", DOCS / "own-fabric.md", *sorted((DOCS / "methods").glob("*.md")))
+PAGES = (
+    DOCS / "tutorial.md",
+    DOCS / "own-fabric.md",
+    DOCS / "nccl.md",
+    *sorted((DOCS / "methods").glob("*.md")),
+)
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REST = "..."
 """Stands for lines of output that a page leaves out."""
