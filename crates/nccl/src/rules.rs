@@ -184,11 +184,11 @@ pub struct TunerRules {
 /// Formula of the bandwidth of NVLS and NVLSTree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NvlsModel {
-    /// 5/6 of the lesser speed; NVLSTree times 0.70 N / (2 (N - 1)).
+    /// 5/6 of the lesser speed for all-reduce; NVLSTree times 0.70 N / (2 (N - 1)).
     FiveSixthsOldTree,
-    /// 5/6 of the lesser speed; NVLSTree with half of `bwInter` from 3 nodes on.
+    /// 5/6 of the lesser speed for all-reduce; NVLSTree with half of `bwInter` from 3 nodes on.
     FiveSixths,
-    /// Efficiency of the GPU generation, caps per channel.
+    /// Efficiency of the GPU generation, caps per channel; NVLSTree of Blackwell is corrected as trees are.
     ByGeneration,
 }
 

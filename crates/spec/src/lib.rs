@@ -14,8 +14,9 @@ pub use summary::{
     JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, SizeTimes, TcpSummary,
 };
 
-/// Version of [`RunSpec`] and of the record tables; incremented by changes that affect readers.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of [`RunSpec`] and of the record tables; incremented by changes that affect readers. Since 2 a job
+/// has its [`Work`].
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The JSON Schema of [`RunSpec`], from which other languages generate their definitions.
 pub fn run_spec_schema() -> schemars::Schema {

@@ -24,6 +24,7 @@ from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
 from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
 from fabricbench.plan.engine import describe
 from fabricbench.plan.expand import PlannedTrial
+from fabricbench.work import collective_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,12 +189,12 @@ def _check(spec: Mapping[str, Any]) -> None:
     """
     allowed = "none on hosts: collectives only"
     for number, job in enumerate(spec["jobs"]):
-        if job["storage"] is not None:
-            raise RefusedError(f"jobs[{number}].storage", "a storage job", allowed)
-        if job.get("compute_ps"):
+        if job["work"]["kind"] == "storage":
+            raise RefusedError(f"jobs[{number}].work.kind", "a storage job", allowed)
+        if collective_of(job).get("compute_ps"):
             actual = "time to compute in each round"
             raise RefusedError(
-                f"jobs[{number}].compute_ps", actual, "0 on hosts, whose ranks compute nothing"
+                f"jobs[{number}].work.compute_ps", actual, "0 on hosts, whose ranks compute nothing"
             )
     if spec["tcp"]:
         raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
@@ -230,7 +231,7 @@ def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
     if fabric.get("failures"):
         yield "failures of the plan are not caused"
     overheads = ("send_overhead_ps", "receive_overhead_ps", "copies_own_block")
-    if any(job[name] for job in spec["jobs"] for name in overheads):
+    if any(collective_of(job).get(name) for job in spec["jobs"] for name in overheads):
         yield "the time that software takes is that of the hosts: overheads of the plan are not added"
 
 

@@ -6,6 +6,7 @@ use super::model::{Cost, Tuner};
 use super::work::Work;
 use crate::kinds::{Algorithm, Collective, Protocol};
 use crate::paths::PathType;
+use crate::rules::NvlsModel;
 use serde::{Deserialize, Serialize};
 
 /// FP8 reductions by rings with more ranks lose too much precision.
@@ -102,10 +103,12 @@ impl Tuner {
 
     /// Correction of the bandwidth of trees for medium sizes.
     fn correction(&self, cost: &Cost, bytes: u64) -> f64 {
-        let blackwell_x86 = self.input.capabilities.0 >= 100 && self.input.vendor.is_x86();
+        let corrects_nvls = self.rules.nvls == NvlsModel::ByGeneration
+            && self.input.capabilities.0 >= 100
+            && self.input.vendor.is_x86();
         let corrected = match cost.algorithm {
             Algorithm::Tree => 23,
-            Algorithm::NvlsTree if blackwell_x86 => 24,
+            Algorithm::NvlsTree if corrects_nvls => 24,
             _ => 0,
         };
         let index = (bytes >> 6).checked_ilog2().map(|index| index as usize);

@@ -256,15 +256,14 @@ impl<'a> Model<'a> {
         let per_step = self.ranks / self.steps(collective);
         match algorithm {
             Algorithm::Ring => per_step,
+            _ if gathers => 1.0,
             Algorithm::Nvls | Algorithm::NvlsTree => match self.rules.nvls {
                 NvlsModel::FiveSixthsOldTree if algorithm == Algorithm::NvlsTree => {
                     0.70 * self.nodes / (2.0 * (self.nodes - 1.0))
                 }
                 NvlsModel::FiveSixths | NvlsModel::FiveSixthsOldTree => 5.0 / 6.0,
-                NvlsModel::ByGeneration if gathers => 1.0,
                 NvlsModel::ByGeneration => per_step,
             },
-            _ if gathers => 1.0,
             _ => 0.5,
         }
     }

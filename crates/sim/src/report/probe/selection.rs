@@ -88,7 +88,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Selected> {
     let mut next: HashMap<(HostId, ConnectionKind), u32> = HashMap::new();
     let mut selected = Vec::new();
     for (index, pair) in flows.queue_pairs().enumerate() {
-        let kind = match spec.jobs[pair.job as usize].storage {
+        let kind = match spec.jobs[pair.job as usize].work.storage() {
             Some(_) => ConnectionKind::Storage,
             None => ConnectionKind::Rc,
         };
