@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -20,6 +22,7 @@ from tests.devices.sonic_files import SMALL, changed, with_pools
 from fabricbench.cli.main import run
 from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.nccl import Question
 
 SAMPLES = Path(__file__).parent / "samples"
 SHIPPED = sorted((Path(__file__).parents[2] / "plans" / "sonic").glob("*.json"))
@@ -187,6 +190,59 @@ def test_damaged_bytes_are_read_or_refused(tmp_path: Path, sample: Path) -> None
     for seed in range(COUNT):
         path.write_bytes(damaged(random.Random(seed)))
         reads_or_refuses(path)
+
+
+ATTRIBUTES = (
+    *(
+        "",
+        "0",
+        "-1",
+        "1",
+        "7",
+        "255",
+        "9" * 9,
+        "9" * 30,
+        "0x1",
+        "0xffffffffffffffff",
+        "1.5",
+        "nan",
+        "inf",
+        "²",
+    ),
+    *(
+        "arm64",
+        "GenuineIntel",
+        "0x068000",
+        "0x030200",
+        "0x060400",
+        "0000:07:00.0",
+        "2.5 GT/s PCIe",
+        "x" * 300,
+    ),
+)
+
+
+def damaged_attributes(content: str, chance: random.Random) -> str:
+    """Return a topology with some attributes replaced or removed."""
+    for _ in range(chance.randint(1, 4)):
+        attributes = list(re.finditer(r' (\w+)="([^"]*)"', content))
+        match = chance.choice(attributes)
+        new = f' {match[1]}="{chance.choice(ATTRIBUTES)}"' if chance.random() < 0.8 else ""
+        content = content[: match.start()] + new + content[match.end() :]
+    return content
+
+
+@pytest.mark.parametrize("sample", ["dgx.xml", "cloud.xml"])
+def test_damaged_topologies_have_graphs_or_are_refused(tmp_path: Path, sample: str) -> None:
+    content, path = (SAMPLES / sample).read_text(), tmp_path / "fuzzed.xml"
+    for seed in range(COUNT):
+        chance = random.Random(seed)
+        path.write_text(damaged_attributes(content, chance))
+        server = "dgx-a100" if sample == "cloud.xml" else None
+        start = time.process_time()
+        with contextlib.suppress(PlanError):
+            Question(server, path, chance.randint(1, 3), sizes="8,1GB").answer()
+        assert time.process_time() - start < SECONDS_MAX
 
 
 PLAN = """\

@@ -149,6 +149,41 @@ def test_adapters_are_chosen_by_name(tmp_path: Path) -> None:
     assert {number for nics in answer["ring_nics"] for number in nics} == {0}
 
 
+def test_several_servers_need_an_adapter(tmp_path: Path) -> None:
+    file = tmp_path / "topo.xml"
+    file.write_text(host(cpu(gpu(0) + nic(0))))
+    variables = {"NCCL_IB_HCA": "bnxt"}
+    assert Question(None, file, 1, variables=variables, sizes="8").answer()["nodes"] == 1
+    with pytest.raises(PlanError) as error:
+        Question(None, file, 2, variables=variables, sizes="8").answer()
+    assert str(error.value) == (
+        "error: --servers: found 2 without an adapter; allowed: 1 server\nhint: NCCL_IB_HCA is bnxt"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        (
+            "".join(gpu(number) for number in range(65)) + nic(0),
+            "found 65 GPUs at CPUs, 67 parts; allowed: 1 to 64",
+        ),
+        (
+            gpu(0, "<nvlink count='64' tclass='0x068000'/>" * 16) + nic(0),
+            "nvlink: found more than 1000 links of a GPU; allowed: at most 1000",
+        ),
+        (
+            gpu(0, "<c2c bw='99999999' count='9'/>") + nic(0),
+            "c2c: found a rate of 899999991 MB/s; allowed: 1 to",
+        ),
+    ],
+)
+def test_more_than_a_host_has_is_refused(inside: str, message: str) -> None:
+    with pytest.raises(PlanError) as error:
+        hardware_of(host(cpu(inside)), "topo.xml")
+    assert message in str(error.value)
+
+
 def test_a_file_without_cpu_or_rate_is_refused() -> None:
     without_cpu = host(gpu(0) + nic(0))
     with pytest.raises(PlanError, match="found no CPU; allowed: 1 `cpu` or more"):

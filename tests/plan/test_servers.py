@@ -81,6 +81,8 @@ def test_adapters_are_divided_among_gpus_by_default(tmp_path: Path) -> None:
             "scale_up: {kind: mesh, links: 6, rate: 450GB/s, latency: 1us, servers: 2}\npcie: {g",
             "scale_up.servers: found 2; allowed: 1 with `kind: mesh`",
         ),
+        ("400Gbps", "9Tbps", "nic.rate: found 9Tbps; allowed: 8Mbps to 8Tbps"),
+        ("pcie: {g", "c2c: 1kbps\npcie: {g", "c2c: found 1kbps; allowed: 8Mbps to 8Tbps"),
         ("gpus: 4", "gpu: 4", "gpu: found an unknown key"),
     ],
 )

@@ -73,12 +73,10 @@ class Question:
             hint = close_match_hint(self.collective, COLLECTIVES)
             raise _problem("--collective", f'"{self.collective}"', ", ".join(COLLECTIVES), hint)
         variables = dict(self.variables or {})
-        hardware, gpus, nics = self._hardware()
+        hardware, gpus = self._hardware()
         servers_max = RANKS_MAX // gpus
         if not 1 <= self.servers <= servers_max:
             raise _problem("--servers", str(self.servers), f"1 to {servers_max}")
-        if self.servers > 1 and nics == 0:
-            raise _problem("--servers", str(self.servers), "1: the server has no adapters")
         query = {
             "hardware": hardware,
             "servers": self.servers,
@@ -88,14 +86,18 @@ class Question:
             "sizes": parse_sizes(self.sizes),
         }
         try:
-            return engine.nccl_choices(query)
+            answer = engine.nccl_choices(query)
         except engine.SpecError as error:
             if error.field == "version":
                 raise _problem("--nccl", f'"{error.found}"', error.allowed) from None
             raise _problem(f"-x {error.field}", f'"{error.found}"', error.allowed) from None
+        if answer["nodes"] > 1 and answer["ring_nics"][0][0] is None:
+            hint = f"NCCL_IB_HCA is {variables['NCCL_IB_HCA']}" if "NCCL_IB_HCA" in variables else ""
+            raise _problem("--servers", f"{self.servers} without an adapter", "1 server", hint)
+        return answer
 
-    def _hardware(self) -> tuple[dict[str, Any], int, int]:
-        """Return the hardware of a server in the core's JSON, and its numbers of GPUs and adapters."""
+    def _hardware(self) -> tuple[dict[str, Any], int]:
+        """Return the hardware of a server in the core's JSON, and its number of GPUs."""
         if self.server is None and self.topology is None:
             shipped = ", ".join(shipped_servers())
             raise _problem("SERVER", "nothing", f"{shipped}, a file of a server, or --topo FILE")
@@ -103,10 +105,9 @@ class Question:
         if self.topology is not None:
             source = str(self.topology)
             parts = hardware_of(text_of(content_of(self.topology, source), source), source, server)
-            ports = sum(len(adapter["ports"]) for adapter in parts["adapters"])
-            return {"listed": parts}, len(parts["gpus"]), ports
+            return {"listed": parts}, len(parts["gpus"])
         assert server is not None
-        return {"regular": server.hardware()}, server.gpus, server.nics
+        return {"regular": server.hardware()}, server.gpus
 
 
 def answer_object(answer: NcclAnswer) -> dict[str, Any]:

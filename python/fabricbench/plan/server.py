@@ -20,12 +20,14 @@ from fabricbench.plan.document.validate import read_model
 from fabricbench.plan.errors import FieldProblem, PlanError
 from fabricbench.plan.fields.base import PlanModel, shown
 from fabricbench.plan.fields.quantities import OneLine, Rate, Time
-from fabricbench.units import UnitError, describe
+from fabricbench.units import UnitError, describe, format_rate
 
 _SHIPPED: Final = Path(__file__).parent / "servers"
 _GPUS_MAX: Final = 64
 """Most GPUs, and adapters, of a server."""
 _DOMAIN_SERVERS_MAX: Final = 144
+_RATE_BPS_MAX: Final = 8_000_000_000_000
+"""Highest rate of an adapter or a chip-to-chip link [bit/s]."""
 _MBYTE_BITS: Final = 8_000_000
 _PS_PER_US: Final = 1_000_000
 _CAPABILITY: Final = re.compile(r"(1?[0-9])\.([0-9])", re.ASCII)
@@ -244,6 +246,14 @@ def _problems(server: Server) -> Iterator[FieldProblem]:
     """Yield the contradictions between fields."""
     if server.nics and server.nic is None:
         yield FieldProblem(("nics",), f"{server.nics} without `nic`", "`nic` with the adapters' rate")
+    rates = (
+        (("nic", "rate"), None if server.nic is None else server.nic.rate_bps),
+        (("c2c",), server.c2c_bps),
+    )
+    for path, rate_bps in rates:
+        if rate_bps is not None and not _MBYTE_BITS <= rate_bps <= _RATE_BPS_MAX:
+            limits = f"{format_rate(_MBYTE_BITS)} to {format_rate(_RATE_BPS_MAX)}"
+            yield FieldProblem(path, format_rate(rate_bps), limits)
     if server.nic_of_gpu is not None and len(server.nic_of_gpu) != server.gpus:
         count = f"a list of {len(server.nic_of_gpu)}"
         yield FieldProblem(("nic_of_gpu",), count, f"an item for each of the {server.gpus} GPUs")

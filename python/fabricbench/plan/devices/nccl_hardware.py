@@ -9,6 +9,7 @@ Source: NCCL 2.30 `src/graph/topo.cc`, `src/graph/xml.cc`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +19,14 @@ from fabricbench.plan.server import Server, processor_name
 
 Node = dict[str, int] | str
 """Part of a system: {"cpu": 0}, {"gpu": 3}, "nv_switch"."""
+_PARTS_MAX: Final = 1_000
+"""Most CPUs, switches, GPUs and ports of a host."""
+_GPUS_MAX: Final = 64
+_CAPABILITY_MAX: Final = 1_000
+_NUMBER_MAX: Final = 1_000
+"""Highest number of a device or a port, and most links."""
+_C2C_MB_MAX: Final = 1_000_000
+"""Highest rate of a chip-to-chip link [MB/s]."""
 _LOCAL_MB: Final = 5_000_000
 """Rate of an adapter without a slot of PCIe [MB/s]."""
 _LANE_MB: Final = {2.5: 187.5, 5: 375, 8: 750, 16: 1_500, 32: 3_000, 64: 6_000}
@@ -85,6 +94,15 @@ class _Parts:
             self.content["cpus"].append(processor_name(_processor(cpu)))
             self._add_children(cpu, {"cpu": index}, index)
         self._add_nvlinks()
+        self._check_size()
+
+    def _check_size(self) -> None:
+        gpus = len(self.content["gpus"])
+        ports = sum(len(adapter["ports"]) for adapter in self.content["adapters"])
+        parts = len(self.content["cpus"]) + len(self.content["switches"]) + gpus + ports
+        if not 0 < gpus <= _GPUS_MAX or parts > _PARTS_MAX:
+            allowed = f"1 to {_GPUS_MAX} GPUs, at most {_PARTS_MAX} CPUs, switches, GPUs and ports"
+            self._refuse(self._host.system, f"{gpus} GPUs at CPUs, {parts} parts", allowed)
 
     def _refuse(self, element: Element, actual: str, allowed: str, hint: str = "") -> None:
         location = Place(self._host.source, element.line, 1)
@@ -115,10 +133,12 @@ class _Parts:
     def _add_gpu(self, slot: Element, gpu: Element | None, node: Node, cpu: int) -> None:
         index = len(self.content["gpus"])
         values = gpu.values if gpu is not None else {}
-        capability = _whole(values.get("sm")) or (self._server and self._server.compute_capability)
+        capability = _whole(values.get("sm"), _CAPABILITY_MAX) or (
+            self._server and self._server.compute_capability
+        )
         if not capability:
             self._refuse(gpu or slot, "no compute capability (`sm`)", "that of the GPU", _SERVER_HINT)
-        device = _whole(values.get("dev"))
+        device = _whole(values.get("dev"), _NUMBER_MAX)
         self._gpu_index[slot.values.get("busid", "")] = index
         description = {
             "capability": capability,
@@ -132,9 +152,12 @@ class _Parts:
             if child.tag == "nvlink":
                 self._nvlink_elements.append((index, child, cpu))
             elif child.tag == "c2c":
-                self._add_c2c(index, cpu, (_whole(child.values.get("bw")) or 0) * _count(child))
+                self._add_c2c(index, cpu, child)
 
-    def _add_c2c(self, gpu: int, cpu: int, bandwidth_mb: int) -> None:
+    def _add_c2c(self, gpu: int, cpu: int, element: Element) -> None:
+        bandwidth_mb = (_whole(element.values.get("bw")) or 0) * _count(element)
+        if not 0 < bandwidth_mb <= _C2C_MB_MAX:
+            self._refuse(element, f"a rate of {bandwidth_mb} MB/s", f"1 to {_C2C_MB_MAX} MB/s")
         self.content["c2c"].append({"gpu": gpu, "cpu": cpu, "bandwidth": bandwidth_mb})
 
     def _add_adapter(self, nics: list[Element], node: Node, bandwidth_mb: int) -> None:
@@ -167,7 +190,7 @@ class _Parts:
             "bandwidth": rate_mb,
             "latency_us": latency,
             "asic": guid or index + 1,
-            "port": _whole(values.get("port")) or 1,
+            "port": _whole(values.get("port"), _NUMBER_MAX) or 1,
             "rail": None,
             "plane": None,
             "gpu_direct": values.get("gdr", "1") != "0",
@@ -176,14 +199,18 @@ class _Parts:
 
     def _add_nvlinks(self) -> None:
         """Add the NVLinks of the file, or those of the server if the file has none."""
-        pairs: set[tuple[int, str]] = set()
+        pairs: set[tuple[int, int]] = set()
+        links_of_gpu: Counter[int] = Counter()
         for gpu, element, cpu in self._nvlink_elements:
+            links_of_gpu[gpu] += _count(element)
+            if links_of_gpu[gpu] > _NUMBER_MAX:
+                self._refuse(element, f"more than {_NUMBER_MAX} links of a GPU", f"at most {_NUMBER_MAX}")
             target, kind = element.values.get("target", ""), element.values.get("tclass", "").lower()
             if kind.startswith(_GPU_CLASSES):
                 other = self._gpu_index.get(target)
-                if other is None or (other, str(gpu)) in pairs:
+                if other is None or other == gpu or (other, gpu) in pairs:
                     continue  # a GPU that the job does not use, or a link from its other end
-                pairs.add((gpu, str(other)))
+                pairs.add((gpu, other))
                 to: Node = {"gpu": other}
             else:
                 to = "nv_switch" if kind.startswith(_NVSWITCH_CLASS) else {"cpu": cpu}
@@ -262,16 +289,16 @@ def _processor(cpu: Element) -> str:
 
 
 def _count(element: Element) -> int:
-    return _whole(element.values.get("count")) or 1
+    return _whole(element.values.get("count"), _NUMBER_MAX) or 1
 
 
-def _whole(text: str | None) -> int | None:
-    """Return a whole number, in decimal or as 0x1f; none for anything else."""
+def _whole(text: str | None, most: int = (1 << 64) - 1) -> int | None:
+    """Return a whole number from 0, in decimal or as 0x1f; none for anything else."""
     try:
         number = int(text or "", 0)
     except ValueError:
         return None
-    return number if 0 <= number < 1 << 64 else None
+    return number if 0 <= number <= most else None
 
 
 def _decimal(text: str | None) -> float | None:
