@@ -126,10 +126,30 @@ def test_estimates_are_those_of_a_public_log() -> None:
     assert row["nccl_estimate_us"] == pytest.approx(3970.683594, abs=1e-3)
 
 
-def test_channels_of_servers_are_those_of_logs() -> None:
-    channels = Question("dgx-h100", servers=2, version="2.26.2", sizes="8").answer()["channels"]
-    # NVIDIA/nccl-tests#319
-    assert channels == {"collective": 16, "nvls": 16, "point_to_point": 16, "per_peer": 2}
+@pytest.mark.parametrize(
+    ("server", "servers", "version", "counts"),
+    [
+        # NVIDIA/nccl-tests#319, and logs without a public issue: 8 x Hopper, A100, B200, two trays of GB300
+        ("dgx-h100", 2, "2.26.2", (16, 16, 16, 2)),
+        ("dgx-h100", 1, "2.23", (24, 16, 32, 32)),
+        ("hgx-h200", 1, "2.30.7", (24, 16, 32, 32)),
+        ("dgx-a100", 1, "2.23", (24, 0, 32, 32)),
+        ("hgx-b200", 1, "2.28", (32, 24, 32, 32)),
+        ("gb200-nvl72", 2, "2.29.7", (32, 24, 32, 32)),
+    ],
+)
+def test_channels_of_servers_are_those_of_logs(
+    server: str, servers: int, version: str, counts: tuple[int, int, int, int]
+) -> None:
+    channels = Question(server, servers=servers, version=version, sizes="8").answer()["channels"]
+    assert tuple(channels.values()) == counts
+
+
+@pytest.mark.parametrize(("version", "per_peer"), [("2.28", [2, 2, 1, 1, 1]), ("2.30", [4, 4, 2, 1, 1])])
+def test_channels_of_a_peer_fall_with_the_ranks(version: str, per_peer: list[int]) -> None:
+    for servers, channels in zip((2, 4, 8, 16, 32), per_peer, strict=True):
+        answer = Question("dgx-h100", servers=servers, version=version, sizes="8").answer()
+        assert answer["channels"]["per_peer"] == channels
 
 
 def test_variables_change_graphs_and_choices() -> None:
