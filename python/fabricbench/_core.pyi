@@ -188,9 +188,13 @@ class NcclTime(TypedDict):
     protocol: str
     time_us: float
 
-class NcclChosen(NcclTime):
+class NcclChosen(TypedDict):
+    algorithm: str | None
+    protocol: str
+    time_us: float | None
     channels: int
-    threads: int
+    threads: int | None
+    concurrent_peers: int | None
     chunk_bytes: int
     slice_bytes: int
     messages: int
@@ -360,7 +364,7 @@ def nccl_choices(query_json: str) -> NcclAnswer:
     """Return the graphs, channels and choices of NCCL for servers; speeds of graphs are in MB/s.
 
     Args:
-        query_json: A `Query` of crate `nccl`: `hardware`, `servers`, `version`, `variables`, `collective`,
+        query_json: A `Query` of crate `nccl`: `hardware`, `servers`, `version`, `variables`, `traffic`,
             `sizes`.
 
     Raises:

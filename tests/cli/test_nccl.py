@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from fabricbench.cli.completion import servers, tuned_collectives
+from fabricbench.cli.completion import nccl_collectives, servers
 from fabricbench.cli.main import run
 
 
@@ -52,6 +52,17 @@ def test_csv_has_a_row_for_each_size(capsys: pytest.CaptureFixture[str]) -> None
     assert float(rows[0]["nccl_estimate_us"]) == pytest.approx(25.2, abs=0.01)
 
 
+def test_transfers_have_columns_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["nccl", "dgx-h100", "--servers", "2", "--sizes", "1GB", "--collective"]
+    assert run([*arguments, "all-to-all"]) == 0
+    output = capsys.readouterr().out
+    assert "size  protocol  channels  at once   chunk  steps\n" in output
+    assert "1 GB  Simple           4       16  128 KB    128\n" in output
+    assert "estimate" not in output
+    assert run([*arguments, "send-receive"]) == 0
+    assert "size  protocol  channels   chunk  steps\n" in capsys.readouterr().out
+
+
 def test_no_choice_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["nccl", "dgx-h100", "-x", "NCCL_ALGO=pat", "--sizes", "8"]) == 0
     assert capsys.readouterr().err.startswith("no choice: one rank, or NCCL_ALGO and NCCL_PROTO allow none")
@@ -81,4 +92,4 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
 
 def test_servers_and_collectives_are_completed() -> None:
     assert [name for name, _ in servers("p5")] == ["p5", "p5en"]
-    assert tuned_collectives("all-") == ["all-reduce", "all-gather"]
+    assert nccl_collectives("all-") == ["all-reduce", "all-gather", "all-to-all"]

@@ -162,6 +162,16 @@ def test_variables_change_graphs_and_choices() -> None:
     assert answer["ignored"] == ["NCCL_DEBUG"]
 
 
+def test_transfers_have_channels_and_chunks_but_no_algorithm() -> None:
+    # 64 MiB to each of 16 ranks, in chunks of 128 KiB on 4 of 16 channels
+    row = size_rows(Question("dgx-h100", servers=2, collective="alltoall", sizes="1GB").answer())[0]
+    assert (row["algorithm"], row["protocol"], row["nccl_estimate_us"]) == (None, "Simple", None)
+    assert (row["channels"], row["chunk_bytes"], row["messages"]) == (4, 128 * KIB, 128)
+    assert row["concurrent_peers"] == 16
+    sent = size_rows(Question("dgx-h100", servers=2, collective="send-receive", sizes="64MB").answer())[0]
+    assert sent == row | {"data_size_bytes": 64 * MIB, "concurrent_peers": None}
+
+
 def test_variables_may_leave_no_choice() -> None:
     row = size_rows(Question("dgx-h100", variables={"NCCL_ALGO": "pat"}, sizes="1MB").answer())[0]
     assert row["algorithm"] is None
@@ -195,8 +205,8 @@ def test_sizes_are_values_and_ranges() -> None:
         ),
         ({"version": "two"}, 'error: --nccl: found "two"; allowed: 2.18 to 2.31'),
         (
-            {"collective": "all-to-all"},
-            'error: --collective: found "all-to-all"; allowed: all-reduce, all-gather',
+            {"collective": "gather"},
+            'error: --collective: found "gather"; allowed: all-reduce, all-gather',
         ),
         ({"servers": 0}, "error: --servers: found 0; allowed: 1 to 8192"),
         ({"variables": {"NCCL_ALGO": "rings"}}, 'error: -x NCCL_ALGO: found "rings"; allowed: Tree, Ring'),

@@ -39,7 +39,7 @@ pub use communicator::{
 pub use kinds::{Algorithm, Collective, Protocol};
 pub use paths::{Path, PathType, Paths};
 pub use point_to_point::{OPERATIONS_PER_BATCH, PeerSchedule, PeerTraffic, Round, Transfer, nic_of_peer};
-pub use query::{Answer, ChosenAnswer, GraphAnswer, OperationAnswer, Query, QueryError};
+pub use query::{Answer, ChosenAnswer, GraphAnswer, OperationAnswer, Query, QueryError, Traffic};
 pub use rules::Rules;
 pub use search::{Graph, GraphChannel, Graphs, Pattern};
 pub use settings::{AdapterFilter, Choices, NicsPerGpu, ParsedSettings, SettingError, Settings};

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, Hardware};
 use crate::communicator::{ChannelCounts, MergedGraph, NvlsSetup};
-use crate::kinds::{Algorithm, Collective};
+use crate::kinds::{Algorithm, Collective, Protocol};
 use crate::settings::{SettingError, Settings};
 use crate::tuner::{Choice, Operation};
 use crate::version::{Version, VersionError};
@@ -14,6 +14,18 @@ const OF_TRANSPORT: [&str; 4] =
     ["NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_IB_TC", "NCCL_IB_TIMEOUT"];
 /// The variable that names adapters, which regular servers do not.
 const ADAPTERS: &str = "NCCL_IB_HCA";
+
+/// Kind of the operations of a query.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Traffic {
+    /// A collective that the tuner chooses an algorithm for. The size is the larger buffer.
+    Collective(Collective),
+    /// A transfer from each rank to one other. The size is that of the transfer.
+    SendReceive,
+    /// A transfer from each rank to each. The size is the buffer of a rank.
+    AllToAll,
+}
 
 /// Servers, version and variables of a communicator, and operations of interest.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,9 +39,9 @@ pub struct Query {
     pub version: String,
     /// Environment variables of NCCL with their values.
     pub variables: Vec<(String, String)>,
-    /// The collective.
-    pub collective: Collective,
-    /// Sizes of operations: bytes of the larger of the send and the receive buffer.
+    /// Kind of the operations.
+    pub traffic: Traffic,
+    /// Sizes of operations in bytes.
     pub sizes: Vec<u64>,
 }
 
@@ -86,24 +98,29 @@ pub struct GraphAnswer {
 /// How NCCL runs an operation of one size.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationAnswer {
-    /// Bytes of the larger buffer.
+    /// The size.
     pub bytes: u64,
     /// The choice; none if the variables allow no algorithm and protocol.
     pub chosen: Option<ChosenAnswer>,
-    /// Expected times of all combinations.
+    /// Expected times of all combinations of a collective.
     pub times: Vec<Choice>,
 }
 
-/// A chosen algorithm and protocol.
-#[derive(Clone, Debug, Serialize)]
+/// How a chosen algorithm and protocol, or a transfer, is run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChosenAnswer {
-    /// Algorithm, protocol and expected time.
-    #[serde(flatten)]
-    pub choice: Choice,
-    /// Channels.
+    /// The algorithm of a collective.
+    pub algorithm: Option<Algorithm>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The tuner's time of a collective [us].
+    pub time_us: Option<f64>,
+    /// Channels of the collective or of one transfer.
     pub channels: usize,
-    /// Threads per channel.
-    pub threads: usize,
+    /// Threads per channel of a collective.
+    pub threads: Option<usize>,
+    /// Ranks to which a rank sends concurrently in an all-to-all.
+    pub concurrent_peers: Option<usize>,
     /// Bytes of a chunk of the first channel.
     pub chunk_bytes: u64,
     /// Bytes of a slice, which is one message.
@@ -132,7 +149,7 @@ impl Query {
         let names = variables().map(|(name, _)| name);
         let ignored = names.filter(|name| has_no_effect(name)).map(str::to_owned).collect();
         let cluster = Cluster::new(&self.hardware, self.servers, version, &parsed.settings);
-        let of_size = |&bytes: &u64| cluster.operation(Operation::new(self.collective, bytes));
+        let of_size = |&bytes: &u64| cluster.operation(self.traffic, bytes);
         Ok(Answer {
             version,
             nodes: cluster.communicator.nodes.len(),
@@ -165,18 +182,52 @@ impl Cluster {
             .collect()
     }
 
-    fn operation(&self, operation: Operation) -> OperationAnswer {
-        let chosen = self.tuner.plan(operation).map(|plan| {
-            let chunking = plan.chunking[0];
-            ChosenAnswer {
-                choice: plan.choice,
-                channels: plan.work.channels(),
-                threads: plan.work.threads,
-                chunk_bytes: chunking.chunk_bytes,
-                slice_bytes: chunking.slice_bytes,
-                messages: chunking.messages(),
+    fn operation(&self, traffic: Traffic, bytes: u64) -> OperationAnswer {
+        let (chosen, times) = match traffic {
+            Traffic::Collective(collective) => {
+                let operation = Operation::new(collective, bytes);
+                (self.collective(operation), self.tuner.times(operation).collect())
             }
-        });
-        OperationAnswer { bytes: operation.bytes, chosen, times: self.tuner.times(operation).collect() }
+            Traffic::SendReceive => (Some(self.transfer(bytes)), Vec::new()),
+            Traffic::AllToAll => {
+                let ranks = self.communicator.ranks();
+                let transfer = self.transfer(bytes / ranks as u64);
+                let peers = self.peers.concurrent_peers(transfer.channels).min(ranks);
+                (Some(ChosenAnswer { concurrent_peers: Some(peers), ..transfer }), Vec::new())
+            }
+        };
+        OperationAnswer { bytes, chosen, times }
+    }
+
+    fn collective(&self, operation: Operation) -> Option<ChosenAnswer> {
+        let plan = self.tuner.plan(operation)?;
+        let chunking = plan.chunking[0];
+        Some(ChosenAnswer {
+            algorithm: Some(plan.choice.algorithm),
+            protocol: plan.choice.protocol,
+            time_us: Some(plan.choice.time_us),
+            channels: plan.work.channels(),
+            threads: Some(plan.work.threads),
+            concurrent_peers: None,
+            chunk_bytes: chunking.chunk_bytes,
+            slice_bytes: chunking.slice_bytes,
+            messages: chunking.messages(),
+        })
+    }
+
+    /// A transfer to a rank of another node, or on one node to any.
+    fn transfer(&self, bytes: u64) -> ChosenAnswer {
+        let transfer = self.peers.transfer(bytes, self.peers.several_nodes);
+        ChosenAnswer {
+            algorithm: None,
+            protocol: transfer.protocol,
+            time_us: None,
+            channels: transfer.channels,
+            threads: None,
+            concurrent_peers: None,
+            chunk_bytes: transfer.chunk_bytes,
+            slice_bytes: transfer.chunk_bytes,
+            messages: transfer.chunks,
+        }
     }
 }

@@ -33,7 +33,9 @@ class NcclChoices:
         """A row for each size: algorithm, protocol, channels, threads, chunk, slice, messages, estimate.
 
         `nccl_estimate_us` is the time by which NCCL chooses [us], not a prediction of fabricbench. `messages`
-        are those that a rank sends on a connection of the first channel.
+        are those that a rank sends on a connection of the first channel. Transfers (`all-to-all`,
+        `send-receive`) have neither algorithm nor estimate; `concurrent_peers` are ranks to which a rank
+        sends at once in an all-to-all.
 
         Example:
             >>> import fabricbench as fb
@@ -112,7 +114,8 @@ def nccl(
         servers: Number of servers.
         version: Version of NCCL, from 2.18 to 2.31.
         variables: Environment variables of NCCL, such as {"NCCL_ALGO": "ring"}.
-        collective: `all-reduce`, `all-gather`, `reduce-scatter`, `broadcast` or `reduce`.
+        collective: `all-reduce`, `all-gather`, `reduce-scatter`, `broadcast`, `reduce`, `all-to-all` or
+            `send-receive`.
         sizes: Data sizes: "1MB", "1MB,16MB", or "8B:16GB", which doubles.
 
     Raises:

@@ -95,7 +95,7 @@ def servers(incomplete: str) -> Iterator[tuple[str, str]]:
     yield from ((name, "") for name in shipped_servers() if name.startswith(incomplete))
 
 
-def tuned_collectives(incomplete: str) -> list[str]:
+def nccl_collectives(incomplete: str) -> list[str]:
     """Return the collectives of `nccl` that begin with a text."""
     from fabricbench.plan.nccl import COLLECTIVES
 

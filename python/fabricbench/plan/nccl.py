@@ -27,14 +27,17 @@ VERSION: Final = "2.30"
 """Version of NCCL whose rules apply by default."""
 SIZES: Final = "8B:16GB"
 """Sizes by default."""
-COLLECTIVES: Final = {
-    "all-reduce": "AllReduce",
-    "all-gather": "AllGather",
-    "reduce-scatter": "ReduceScatter",
-    "broadcast": "Broadcast",
-    "reduce": "Reduce",
+COLLECTIVES: Final[Mapping[str, Any]] = {
+    "all-reduce": {"collective": "AllReduce"},
+    "all-gather": {"collective": "AllGather"},
+    "reduce-scatter": {"collective": "ReduceScatter"},
+    "broadcast": {"collective": "Broadcast"},
+    "reduce": {"collective": "Reduce"},
+    "all-to-all": "all_to_all",
+    "send-receive": "send_receive",
 }
-"""Collectives that NCCL's tuner chooses an algorithm for, with its names."""
+"""Collectives by name, in the core's JSON. Those without `collective` are transfers between ranks, which have
+no algorithm and which the tuner does not estimate."""
 RANKS_MAX: Final = 65_536
 _SIZES_MAX: Final = 1_000
 _SIZES_ALLOWED: Final = 'sizes such as "1MB", "1MB,16MB" or "8B:16GB", which doubles'
@@ -68,10 +71,7 @@ class Question:
         Raises:
             PlanError: An input is not allowed.
         """
-        collective = same_name(self.collective, COLLECTIVES)
-        if collective is None:
-            hint = close_match_hint(self.collective, COLLECTIVES)
-            raise _problem("--collective", f'"{self.collective}"', ", ".join(COLLECTIVES), hint)
+        traffic = self._traffic()
         variables = dict(self.variables or {})
         hardware, gpus = self._hardware()
         servers_max = RANKS_MAX // gpus
@@ -82,7 +82,7 @@ class Question:
             "servers": self.servers,
             "version": self.version,
             "variables": list(variables.items()),
-            "collective": COLLECTIVES[collective],
+            "traffic": traffic,
             "sizes": parse_sizes(self.sizes),
         }
         try:
@@ -95,6 +95,23 @@ class Question:
             hint = f"NCCL_IB_HCA is {variables['NCCL_IB_HCA']}" if "NCCL_IB_HCA" in variables else ""
             raise _problem("--servers", f"{self.servers} without an adapter", "1 server", hint)
         return answer
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether NCCL's tuner chooses an algorithm: not for transfers.
+
+        Raises:
+            PlanError: There is no such collective.
+        """
+        return isinstance(self._traffic(), dict)
+
+    def _traffic(self) -> Any:
+        """Return the collective in the core's JSON."""
+        collective = same_name(self.collective, COLLECTIVES)
+        if collective is None:
+            hint = close_match_hint(self.collective, COLLECTIVES)
+            raise _problem("--collective", f'"{self.collective}"', ", ".join(COLLECTIVES), hint)
+        return COLLECTIVES[collective]
 
     def _hardware(self) -> tuple[dict[str, Any], int]:
         """Return the hardware of a server in the core's JSON, and its number of GPUs."""
@@ -150,9 +167,13 @@ def graph_rows(answer: NcclAnswer) -> list[dict[str, Any]]:
 def size_rows(answer: NcclAnswer) -> list[dict[str, Any]]:
     """Return a row for each size: NCCL's choice, and the time by which it chooses.
 
-    Values of the choice are none where the variables allow no algorithm and protocol.
+    Values of the choice are none where the variables allow no algorithm and protocol, and where the traffic
+    does not have them: transfers have no algorithm, threads and estimate, only all-to-all `concurrent_peers`.
     """
-    names = ("algorithm", "protocol", "channels", "threads", "chunk_bytes", "slice_bytes", "messages")
+    names = (
+        *("algorithm", "protocol", "channels", "threads", "concurrent_peers"),
+        *("chunk_bytes", "slice_bytes", "messages"),
+    )
     rows = []
     for operation in answer["operations"]:
         chosen: Mapping[str, Any] = operation["chosen"] or {}

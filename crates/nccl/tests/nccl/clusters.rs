@@ -5,9 +5,13 @@ use fabricbench_nccl::{Cluster, Hardware, Query, QueryError, Server, Settings, V
 use serde_json::{Value, json};
 
 fn query(hardware: &Value, servers: usize, variables: &Value) -> Query {
+    traffic(hardware, servers, variables, &json!({"collective": "AllReduce"}))
+}
+
+fn traffic(hardware: &Value, servers: usize, variables: &Value, traffic: &Value) -> Query {
     let text = json!({
         "hardware": hardware, "servers": servers, "version": "2.30", "variables": variables,
-        "collective": "AllReduce", "sizes": [8, 1 << 20, 1_u64 << 30],
+        "traffic": traffic, "sizes": [8, 1 << 20, 1_u64 << 30],
     });
     serde_json::from_value(text).expect("a query")
 }
@@ -53,7 +57,7 @@ fn two_servers_have_the_choices_of_the_worked_example() {
         .iter()
         .filter_map(|operation| operation.chosen.as_ref())
         .map(|chosen| {
-            format!("{} {} {:.2}", chosen.choice.algorithm, chosen.choice.protocol, chosen.choice.time_us)
+            format!("{} {} {:.2}", chosen.algorithm.unwrap(), chosen.protocol, chosen.time_us.unwrap())
         })
         .collect();
     assert_eq!(chosen, ["Tree LL 25.20", "Tree LL128 62.51", "NVLSTree Simple 4428.29"]);
@@ -89,6 +93,18 @@ fn listed_parts_have_ranks_by_device_and_named_adapters() {
     let all = Cluster::new(&hardware, 2, Version::series(30), &Settings::default());
     assert_eq!(all.communicator.rings[0], [1, 0, 3, 2], "from the first GPU by address, device 1");
     assert_eq!(all.ring_nics.len(), all.communicator.rings.len());
+}
+
+#[test]
+fn transfers_have_channels_and_chunks_but_no_estimate() {
+    let answer = |kind: &str| traffic(&regular(&h100()), 2, &json!([]), &json!(kind)).answer().unwrap();
+    let send = answer("send_receive").operations[2].clone();
+    let large = send.chosen.unwrap();
+    assert_eq!((large.channels, large.chunk_bytes, large.messages), (4, 128 << 10, 2048));
+    assert!(send.times.is_empty() && large.time_us.is_none() && large.concurrent_peers.is_none());
+    let all = answer("all_to_all").operations[2].clone().chosen.unwrap();
+    // 64 MiB to each of 16 ranks, by 4 of 16 channels.
+    assert_eq!((all.channels, all.messages, all.concurrent_peers), (4, 128, Some(16)));
 }
 
 #[test]

@@ -31,21 +31,27 @@ if TYPE_CHECKING:
 
 _RINGS_SHOWN: Final = 2
 _RANKS_SHOWN: Final = 24
-_SHOWN: Final = (
-    *("data_size_bytes", "algorithm", "protocol", "channels", "chunk_bytes", "messages", "nccl_estimate_us"),
-)
-_COLUMNS: Final = (
-    Column(("size",)),
-    Column(("algorithm",), is_text=True),
-    Column(("protocol",), is_text=True),
-    Column(("channels",)),
-    Column(("chunk",)),
-    Column(("steps",)),
-    Column(("NCCL's", "estimate us")),
-)
-_ABOUT: Final = (
+_COLUMNS: Final = {
+    "data_size_bytes": Column(("size",)),
+    "algorithm": Column(("algorithm",), is_text=True),
+    "protocol": Column(("protocol",), is_text=True),
+    "channels": Column(("channels",)),
+    "concurrent_peers": Column(("peers", "at once")),
+    "chunk_bytes": Column(("chunk",)),
+    "messages": Column(("steps",)),
+    "nccl_estimate_us": Column(("NCCL's", "estimate us")),
+}
+_OF_TUNER: Final = ("algorithm", "nccl_estimate_us")
+"""Columns that transfers do not have."""
+_PEERS: Final = ("concurrent_peers",)
+"""Column that only an all-to-all has."""
+_ABOUT_COLLECTIVES: Final = (
     "Steps are the messages that a rank sends on a connection of the first channel. NCCL's estimate is the\n"
     "time by which NCCL compares algorithms; it is no prediction of fabricbench."
+)
+_ABOUT_TRANSFERS: Final = (
+    "Channels are those of one transfer, to a rank of another node if there are several; steps are its\n"
+    "messages on a channel."
 )
 
 
@@ -81,8 +87,8 @@ def nccl_command(
         str,
         typer.Option(
             metavar="NAME",
-            autocompletion=completion.tuned_collectives,
-            help="all-reduce, all-gather, reduce-scatter, broadcast or reduce.",
+            autocompletion=completion.nccl_collectives,
+            help="all-reduce, all-gather, reduce-scatter, broadcast, reduce, all-to-all or send-receive.",
         ),
     ] = "all-reduce",
     sizes: Annotated[
@@ -143,13 +149,14 @@ def _text(question: Question, answer: NcclAnswer) -> Iterator[str]:
             yield f"ring {index}: {' '.join(map(str, ring[:_RANKS_SHOWN]))}{more}{by_nic}"
     yield ""
     yield question.collective
-    rows = [
-        Row([_cell(name, value) for name, value in row.items() if name in _SHOWN])
-        for row in size_rows(answer)
-    ]
-    yield render(_COLUMNS, rows, colour=has_colour())
+    rows = size_rows(answer)
+    is_tuned = question.is_tuned
+    hidden = _PEERS if is_tuned else _OF_TUNER if rows[0]["concurrent_peers"] else (*_OF_TUNER, *_PEERS)
+    columns = {name: column for name, column in _COLUMNS.items() if name not in hidden}
+    cells = [Row([_cell(name, row[name]) for name in columns]) for row in rows]
+    yield render(list(columns.values()), cells, colour=has_colour())
     yield ""
-    yield _ABOUT
+    yield _ABOUT_COLLECTIVES if is_tuned else _ABOUT_TRANSFERS
 
 
 def _graph_line(graph: dict[str, Any]) -> str:
