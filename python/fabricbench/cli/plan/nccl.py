@@ -59,7 +59,7 @@ def nccl_command(
     server: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SERVER]",
+            metavar="SERVER",
             autocompletion=completion.servers,
             help="A shipped server, such as dgx-h100, or a file of one.",
         ),
