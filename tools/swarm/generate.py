@@ -88,6 +88,7 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
         transport["rate_control"] = draw.pick(
             (
                 *("swift", "timely", {"swift": {"window_max": draw.pick((1, 4))}}),
+                {"fixed": {"rate": draw.pick(("200Mbps", "1Gbps", "3Gbps"))}},
                 {"timely": {"segment": "4KB", "decrease_max": draw.pick((0.25, 0.5, 1))}},
             )
         )

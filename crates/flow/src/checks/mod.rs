@@ -6,8 +6,8 @@ pub(crate) mod delays;
 pub(crate) mod pause_cycles;
 
 use spec::{
-    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError,
-    unsupported,
+    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RateControlSpec, RepeatSpec, RunSpec,
+    SpecError, unsupported,
 };
 
 /// Checks that the model covers every field.
@@ -20,6 +20,8 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     // Packets that overtake others cause resends, so a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
+    let is_limited = matches!(spec.transport.rate_control, RateControlSpec::Fixed(_));
+    refuse(is_limited, "transport.rate_control", "fixed", "another: flows share links equally")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
     let has_classes = spec.data_priorities().len() > 1;
     refuse(has_classes, "jobs", "jobs of several priorities", "one priority: flows share links equally")?;

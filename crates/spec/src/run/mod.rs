@@ -18,7 +18,7 @@ pub use ::topology::{
 };
 pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{
-    AdapterConfig, DcqcnConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
+    AdapterConfig, DcqcnConfig, FixedConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
 };
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use fabric::{
