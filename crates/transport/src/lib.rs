@@ -15,6 +15,7 @@
 mod congestion;
 mod packet;
 mod rc;
+mod segment;
 pub mod tcp;
 
 pub use congestion::*;
