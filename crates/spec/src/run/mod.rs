@@ -11,7 +11,7 @@ mod switch;
 mod tcp;
 mod transport;
 
-pub use self::transport::{LossRecovery, PrioritySpec, QpMode, TransportSpec};
+pub use self::transport::*;
 pub use ::topology::{
     Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
     RailOptimised, RailPods, SingleSwitch, TopologySpec,
