@@ -39,7 +39,8 @@ use engine::{Inbox, Window};
 use host_jobs::{HostJobs, JobDelivery, PayloadUse};
 use intake::Intake;
 use jobs::Measured;
-use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
+use ledger::{ChunkFrames, UnrecoveredChunks};
+use rc::{DataFrames, LazySenders};
 use spec::LateFrames;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -83,6 +84,14 @@ pub(crate) struct HostPlan {
     pub(crate) pause_delays: [Span; 2],
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
+    pub(crate) traffic: HostTraffic,
+    /// Its endpoints of TCP connections, if any.
+    pub(crate) tcp: Option<HostTcp>,
+    pub(crate) shared_memory: SharedMemory,
+}
+
+/// Traffic of the jobs that a host sends and receives.
+pub(crate) struct HostTraffic {
     pub(crate) settings: QueuePairSettings,
     /// Senders created at the start.
     pub(crate) senders: ResidentQueuePairs<Sender>,
@@ -95,9 +104,6 @@ pub(crate) struct HostPlan {
     pub(crate) jobs: HostJobsPlan,
     /// Its role in a storage job.
     pub(crate) storage: Option<StoragePlan>,
-    /// Its endpoints of TCP connections, if any.
-    pub(crate) tcp: Option<HostTcp>,
-    pub(crate) shared_memory: SharedMemory,
 }
 
 /// A host. Fields that every window needs are at the start.
@@ -182,8 +188,9 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let (deliveries, jobs) = (JobDelivery::of(&plan.jobs), HostJobs::new(plan.jobs));
-        let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
+        let traffic = plan.traffic;
+        let (deliveries, jobs) = (JobDelivery::of(&traffic.jobs), HostJobs::new(traffic.jobs));
+        let storage = traffic.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
         let start = start.map(|at| (at, Timer::Storage));
@@ -193,8 +200,8 @@ impl Host {
         let job_starts = jobs.starts().map(|(at, job)| (at, Timer::Start(job)));
         let releases = jobs.first_releases().map(|(at, outgoing)| (at, Timer::Post(outgoing)));
         let timers = job_starts.chain(releases).chain(start).chain(changes);
-        let settings = &plan.settings;
-        let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
+        let settings = &traffic.settings;
+        let lazy = traffic.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -203,12 +210,12 @@ impl Host {
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             payload_use: jobs.payload_use(),
-            data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
+            data_frames: DataFrames::new(settings, traffic.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
-            pacers: pacers(&plan.senders, &plan.links, settings),
-            senders: plan.senders,
-            sends: plan.sends,
-            receivers: plan.receivers,
+            pacers: pacers(&traffic.senders, &traffic.links, settings),
+            senders: traffic.senders,
+            sends: traffic.sends,
+            receivers: traffic.receivers,
             jobs,
             deliveries,
             throughput: plan.throughput.into_iter().rev().collect(),

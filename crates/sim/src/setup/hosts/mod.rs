@@ -12,8 +12,8 @@ use super::traffic::flows::Flows;
 use super::world::BuildOptions;
 use super::{Fabric, HostClock};
 use crate::nic::{
-    HostJobsPlan, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives, ReplyPriorities,
-    ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
+    HostJobsPlan, HostTraffic, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives,
+    ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
 use crate::packet::{ConnectionId, Path, Priority};
 use controllers::Controllers;
@@ -28,20 +28,6 @@ use topology::Graph;
 use transfer_indices::{JobAtHost, PairsOfJob, TransferIndices};
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId};
-
-/// Traffic that one host sends and receives.
-pub(crate) struct HostFlows {
-    pub(crate) settings: QueuePairSettings,
-    pub(crate) senders: ResidentQueuePairs<Sender>,
-    /// Source of senders that are created on demand.
-    pub(crate) lazy: Option<Arc<dyn QueuePairEnds>>,
-    pub(crate) sends: Sends,
-    /// Hops to the peer of each sender; empty unless the rate controller uses them.
-    pub(crate) links: Vec<u32>,
-    pub(crate) receivers: Receivers,
-    pub(crate) jobs: HostJobsPlan,
-    pub(crate) storage: Option<StoragePlan>,
-}
 
 /// A job at a host.
 struct JobOfHost<'a> {
@@ -67,7 +53,7 @@ impl JobOfHost<'_> {
     }
 }
 
-/// Builds the flows of one host after the other.
+/// Builds the traffic of one host after the other.
 pub(super) struct HostMaker<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
@@ -97,13 +83,13 @@ impl<'a> HostMaker<'a> {
         Self { spec, fabric, flows, captured, is_lazy, indices }
     }
 
-    /// The flows of `host`; `storage` is its role in a storage job.
+    /// The traffic of `host`; `storage` is its role in a storage job.
     pub(super) fn host(
         &self,
         host: HostId,
         settings: QueuePairSettings,
         storage: Option<StoragePlan>,
-    ) -> HostFlows {
+    ) -> HostTraffic {
         let at_host: Vec<JobOfHost<'_>> =
             self.indices.jobs_of(host).map(|job| self.job_of_host(job, host)).collect();
         let mut jobs = HostJobsPlan {
@@ -120,7 +106,7 @@ impl<'a> HostMaker<'a> {
         {
             let lazy = LazyEnds::new(self.fabric, self.flows, self.indices.pairs(), job.index, host);
             let lazy: Arc<dyn QueuePairEnds> = Arc::new(lazy);
-            return HostFlows {
+            return HostTraffic {
                 links: Vec::new(),
                 senders: ResidentQueuePairs::default(),
                 lazy: Some(Arc::clone(&lazy)),
@@ -147,7 +133,7 @@ impl<'a> HostMaker<'a> {
         let receivers = Receivers::new(receivers, receiver_count, receives, &settings);
         let uses_links = self.spec.transport.rate_control.config().uses_links();
         let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
-        HostFlows { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
+        HostTraffic { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
     }
 
     fn job_of_host(&self, JobAtHost { job, place }: JobAtHost, host: HostId) -> JobOfHost<'_> {
