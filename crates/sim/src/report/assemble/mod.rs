@@ -8,11 +8,11 @@ use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendRep
 use crate::report::deliveries::{Deliveries, RoundsEnded};
 use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
-use crate::setup::Flows;
+use crate::setup::{Fabric, Flows};
 use engine::prefetch::prefetch_ends;
 use jobs::{QueuePair, RowSelection, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
-use spec::JobSpec;
+use spec::{JobSpec, RunSpec};
 use std::collections::BTreeMap;
 use units::{Instant, NumberMap, Span};
 use workload::Message;
@@ -99,9 +99,9 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    /// Assembler for a run of `jobs` on a fabric with windows of length `span`; `byte_ps` is the transmission
-    /// time of a byte by host.
-    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span, byte_ps: Vec<u64>) -> Self {
+    /// Assembler for a run of `spec` on `fabric`.
+    pub(crate) fn new(flows: &'a Flows, spec: &RunSpec, fabric: &Fabric) -> Self {
+        let jobs = &spec.jobs;
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
@@ -121,12 +121,12 @@ impl<'a> Assembler<'a> {
             served: NumberMap::default(),
             announced: NumberMap::default(),
             failed: Vec::new(),
-            byte_ps,
+            byte_ps: fabric.byte_ps_of_hosts(spec),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
             order: Vec::new(),
-            span,
+            span: fabric.span,
             rows: Vec::new(),
             chosen: RowSelection::All,
             tally: None,
