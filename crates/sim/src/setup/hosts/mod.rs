@@ -15,7 +15,7 @@ use crate::nic::{
     HostJobsPlan, HostTraffic, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives,
     ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
-use crate::packet::{ConnectionId, Path, Priority};
+use crate::packet::{ConnectionId, ConnectionKind, Path, Priority};
 use controllers::Controllers;
 use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
@@ -288,6 +288,14 @@ pub(super) fn queue_pair_end(
         priority: flows.priority_of(job),
         is_captured: false,
         is_local: false,
+    }
+}
+
+/// Kind of the connections of a job.
+pub(crate) fn connection_kind(spec: &RunSpec, job: u32) -> ConnectionKind {
+    match spec.jobs[job as usize].storage {
+        Some(_) => ConnectionKind::Storage,
+        None => ConnectionKind::Rc,
     }
 }
 
