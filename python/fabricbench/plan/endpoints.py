@@ -30,5 +30,8 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     for number, job in enumerate(spec["jobs"]):
         if job["storage"] is not None:
             yield Unsupported(f"jobs[{number}].storage", "storage", allowed, why)
+    if spec["transport"].get("connection") == "uc":
+        allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"
+        yield Unsupported("transport.connection", "unreliable connections", allowed_type, promise)
     if spec["tcp"]:
         yield Unsupported("tcp", "TCP traffic beside the jobs", allowed, why)

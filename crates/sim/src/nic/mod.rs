@@ -17,6 +17,7 @@ mod rc;
 mod storage;
 mod tcp;
 mod timers;
+mod uc;
 
 pub(crate) use host_jobs::HostJobsPlan;
 pub(crate) use intake::IntakePlan;
@@ -31,6 +32,7 @@ pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
+pub(crate) use uc::HostUc;
 
 use crate::link::delayed::Delayed;
 use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
@@ -41,7 +43,8 @@ use intake::Intake;
 use jobs::Measured;
 use ledger::{ChunkFrames, UnrecoveredChunks};
 use rc::{DataFrames, LazySenders};
-use spec::LateFrames;
+use spec::{LateFrames, MessageCounts};
+use std::iter::{Empty, empty};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,9 +104,34 @@ pub(crate) struct HostTraffic {
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
     pub(crate) receivers: Receivers,
+    /// Unreliable connections in place of these senders and receivers, if the jobs use them.
+    pub(crate) uc: Option<HostUc>,
     pub(crate) jobs: HostJobsPlan,
     /// Its role in a storage job.
     pub(crate) storage: Option<StoragePlan>,
+}
+
+impl HostTraffic {
+    /// Traffic of jobs on unreliable connections.
+    pub(crate) fn unreliable(
+        uc: HostUc,
+        sends: Sends,
+        settings: QueuePairSettings,
+        jobs: HostJobsPlan,
+    ) -> Self {
+        let none = Receives::from(WorkMaker::default());
+        Self {
+            senders: ResidentQueuePairs::default(),
+            lazy: None,
+            links: Vec::new(),
+            receivers: Receivers::new(empty::<Empty<QueuePairEnd>>(), 0, none, &settings),
+            uc: Some(uc),
+            storage: None,
+            sends,
+            settings,
+            jobs,
+        }
+    }
 }
 
 /// A host. Fields that every window needs are at the start.
@@ -152,6 +180,8 @@ pub(crate) struct Host {
     storage: Option<Box<Storage>>,
     #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
+    #[state(only_if = Option::is_none)]
+    uc: Option<Box<HostUc>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
     unrecovered: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
@@ -222,6 +252,7 @@ impl Host {
             received_frames: 0,
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
+            uc: traffic.uc.map(Box::new),
             shared_memory: plan.shared_memory,
             unrecovered: UnrecoveredChunks::default(),
             lazy,
@@ -243,6 +274,7 @@ impl Host {
                 self.senders.get(index).filter(|sender| sender.is_busy())?;
                 self.pacers.get(index)?.rate_bps_at(now)
             }
+            ConnectionKind::Uc => self.uc.as_ref()?.rate_bps(index, now),
             ConnectionKind::Tcp => None,
         }
     }
@@ -295,7 +327,7 @@ impl Host {
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.open_operations());
-        self.open_sends().chain(operations)
+        self.open_sends().chain(self.open_uc_sends()).chain(operations)
     }
 
     /// Reports of operations that have started at a storage target: frames sent so far.
@@ -306,7 +338,8 @@ impl Host {
     /// Reports of chunks received in part and never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.undelivered());
-        self.receivers.undelivered(&self.config).chain(operations)
+        let unreliable = self.uc.iter().flat_map(|uc| uc.undelivered());
+        self.receivers.undelivered(&self.config).chain(unreliable).chain(operations)
     }
 
     /// Frames that arrived after the delivery of their chunk, by queue pair.
@@ -316,7 +349,12 @@ impl Host {
 
     /// Reordering of packets, by queue pair; empty if packets cannot overtake each other.
     pub(crate) fn reordering(&self) -> &[Reordering] {
-        self.receivers.reordering()
+        self.uc.as_ref().map_or_else(|| self.receivers.reordering(), |uc| uc.reordering())
+    }
+
+    /// Messages of its unreliable connections, by queue pair.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (u32, MessageCounts)> {
+        self.uc.iter().flat_map(|uc| uc.messages())
     }
 
     /// Starts recording the start of each message of one sender; false if none has anything to send.
@@ -341,6 +379,7 @@ impl Host {
             && self.senders.is_empty()
             && self.lazy.is_none()
             && self.storage.is_none()
+            && self.uc.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
     }

@@ -12,7 +12,7 @@ use spec::{
     CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec,
     ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec,
     LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec,
-    QpMode, RateControlSpec, RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    QpMode, QpType, RateControlSpec, RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
     ScheduledSpec, SchedulingSpec, SharedMemorySpec, SingleSwitch, SwitchSpec, TcpSpec, TopologySpec,
     TransportSpec, WredCurveSpec, WredSpec, XoffSpec,
 };
@@ -108,6 +108,7 @@ const fn transport() -> TransportSpec {
     TransportSpec {
         mtu_bytes: 4096,
         message_bytes: 128 << 10,
+        connection: QpType::Rc,
         qp_mode: QpMode::PerChunk,
         qps_per_rank_pair: 1,
         ack_every: 2,

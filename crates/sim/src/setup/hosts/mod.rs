@@ -12,7 +12,7 @@ use super::traffic::flows::Flows;
 use super::world::BuildOptions;
 use super::{Fabric, HostClock};
 use crate::nic::{
-    HostJobsPlan, HostTraffic, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives,
+    HostJobsPlan, HostTraffic, HostUc, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives,
     ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
 use crate::packet::{ConnectionId, ConnectionKind, Path, Priority};
@@ -20,7 +20,7 @@ use controllers::Controllers;
 use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use queue_pair_indices::{AtHost, PairsAtHost};
-use spec::{FabricSpec, LoadBalancing, RunSpec};
+use spec::{FabricSpec, LoadBalancing, QpType, RunSpec};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -112,6 +112,7 @@ impl<'a> HostMaker<'a> {
                 lazy: Some(Arc::clone(&lazy)),
                 sends,
                 receivers: Receivers::lazy(lazy, receives, &settings),
+                uc: None,
                 settings,
                 jobs,
                 storage,
@@ -128,12 +129,16 @@ impl<'a> HostMaker<'a> {
                 [destination, source]
             })
         });
+        if self.spec.transport.connection == QpType::Uc {
+            let uc = HostUc::new(senders.flatten(), receivers.flatten(), &sends, receives, &settings);
+            return HostTraffic::unreliable(uc, sends, settings, jobs);
+        }
         let receiver_count = at_host.iter().map(|job| job.pairs.to.len()).sum();
         let senders = Sender::all(senders, &sends);
         let receivers = Receivers::new(receivers, receiver_count, receives, &settings);
         let uses_links = self.spec.transport.rate_control.config().uses_links();
         let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
-        HostTraffic { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
+        HostTraffic { links, senders, lazy: None, sends, receivers, uc: None, settings, jobs, storage }
     }
 
     fn job_of_host(&self, JobAtHost { job, place }: JobAtHost, host: HostId) -> JobOfHost<'_> {
@@ -293,9 +298,10 @@ pub(super) fn queue_pair_end(
 
 /// Kind of the connections of a job.
 pub(crate) fn connection_kind(spec: &RunSpec, job: u32) -> ConnectionKind {
-    match spec.jobs[job as usize].storage {
-        Some(_) => ConnectionKind::Storage,
-        None => ConnectionKind::Rc,
+    match (&spec.jobs[job as usize].storage, spec.transport.connection) {
+        (Some(_), _) => ConnectionKind::Storage,
+        (None, QpType::Rc) => ConnectionKind::Rc,
+        (None, QpType::Uc) => ConnectionKind::Uc,
     }
 }
 
