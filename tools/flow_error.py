@@ -185,7 +185,7 @@ def compared(
         time_ps = packets["end_ps"] - job["start_ps"]
         error = abs(flow["end_ps"] - packets["end_ps"]) / time_ps
         name = case.name if len(jobs) == 1 else f"{case.name}, {job['name']}"
-        traffic = OPEN_LOOP if job["arrivals"] else pattern(job)
+        traffic = OPEN_LOOP if job["work"]["kind"] == "open-loop" else pattern(job)
         yield Compared(name, kind, traffic, is_lossless(spec), congestion, control, error)
 
 

@@ -23,6 +23,7 @@ from typing import Any, cast
 
 from fabricbench.plan import engine
 from fabricbench.runner import loading
+from fabricbench.work import collective_of, pattern_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "validation.md"
@@ -73,8 +74,8 @@ def chunk_sizes(plan: str) -> dict[tuple[str, str, int], int]:
         estimate = engine.estimate(trial.spec_json)
         if estimate is not None:
             job = trial.run_spec["jobs"][0]
-            rounds = cast("int", job["repeat"].get("rounds", 1)) + job["warm_up_rounds"]
-            key = (trial.variant, _swept(dict(trial.case.axes)), job["data_bytes"])
+            rounds = cast("int", job["repeat"].get("rounds", 1)) + collective_of(job).get("warm_up_rounds", 0)
+            key = (trial.variant, _swept(dict(trial.case.axes)), pattern_of(job)["data_bytes"])
             bytes_by_case[key] = estimate["payload_bytes"] // max(1, estimate["chunks"] * rounds)
     return bytes_by_case
 

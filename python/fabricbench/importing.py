@@ -62,6 +62,7 @@ from fabricbench.store.catalog.trial import IMPORTED, to_json
 from fabricbench.store.record.tables import TableFolder
 from fabricbench.store.record.writer import ReadyTrial, finish_together
 from fabricbench.words import counted
+from fabricbench.work import pattern_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -481,7 +482,7 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     trials = [trial for trial in loaded.trials if not trial.is_solo]
     for trial in trials:
         for job in trial.run_spec["jobs"]:
-            if job["collective"] == table.collective and len(job["hosts"]) == table.ranks:
+            if pattern_of(job)["collective"] == table.collective and len(job["hosts"]) == table.ranks:
                 return _Port(_shares_ports(trial, job["hosts"]), 1, _port_spec(trial))
     for trial in trials:
         jobs = trial.run_spec["jobs"]
@@ -490,7 +491,9 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
             is_one = table.collective in _BY_RINGS and len(set(hosts)) == len(hosts)
             shares = not is_one or any(_shares_ports(trial, job["hosts"]) for job in jobs)
             return _Port(shares, len(jobs), _port_spec(trial))
-    described_jobs = [(job["collective"], len(job["hosts"])) for job in trials[0].run_spec["jobs"]]
+    described_jobs = [
+        (pattern_of(job)["collective"], len(job["hosts"])) for job in trials[0].run_spec["jobs"]
+    ]
     texts = list(dict.fromkeys(f"{collective} of {ranks} ranks" for collective, ranks in described_jobs))
     if len(described_jobs) > 1 and len({collective for collective, _ in described_jobs}) == 1:
         ranks = sum(ranks for _, ranks in described_jobs)
@@ -506,9 +509,9 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
 
 def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
     """Whether the jobs of a trial start at once and together run the measured operation."""
-    kinds = {(job["collective"], job.get("start_ps", 0)) for job in jobs}
+    kinds = {(pattern_of(job)["collective"], job.get("start_ps", 0)) for job in jobs}
     ranks = sum(len(job["hosts"]) for job in jobs)
-    return len(kinds) == 1 and ranks == table.ranks and jobs[0]["collective"] == table.collective
+    return len(kinds) == 1 and ranks == table.ranks and pattern_of(jobs[0])["collective"] == table.collective
 
 
 def _shares_ports(trial: PlannedTrial, hosts: Sequence[int]) -> bool:

@@ -127,7 +127,7 @@ def test_a_slow_trial_without_evidence_has_no_finding() -> None:
 
 
 def test_a_collision_explains_nothing_of_a_job_whose_ideal_ends_before_that_of_another() -> None:
-    one, other = spec(), spec()["jobs"][0] | {"name": "other", "data_bytes": 2 * SPEC_BYTES}
+    one, other = spec(), job_spec("other", data_bytes=2 * SPEC_BYTES)
     run = one | {"jobs": [one["jobs"][0], other]}
     ports = fabric(uplinks=(3200, 400), egress_qps=4)
     tables = MemoryTables(chunks=chunks(4 * IDEAL_PS), ports=ports, links=links_of(ports))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.samples import job_spec
+
 from fabricbench.analysis.comparison.run_spec_differences import differences
 
 
 def spec(**given: Any) -> dict[str, Any]:
-    jobs = [{"name": "ring", "hosts": [0, 1, 2, 4], "data_bytes": 1 << 20}]
+    jobs = [job_spec("ring", (0, 1, 2, 4))]
     return {"seed": 1, "fabric": {"topology": {"kind": "single-switch", "hosts": 8}}, "jobs": jobs} | given
 
 
@@ -34,7 +36,7 @@ def test_values_have_their_units() -> None:
 
 
 def test_jobs_are_told_by_their_names_and_ranks_in_ranges() -> None:
-    jobs = [{"name": "ring", "hosts": [0, 1, 2, 3], "data_bytes": 2 << 20}, {"name": "more"}]
+    jobs = [job_spec("ring", data_bytes=2 << 20), {"name": "more"}]
     assert found(spec(), spec(jobs=jobs)) == {
         "jobs.ring.ranks": ("0-2,4", "0-3"),
         "jobs.ring.data_size": ("1MB", "2MB"),

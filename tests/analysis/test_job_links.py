@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row, link_row
+from tests.support.samples import job_spec
 
 from fabricbench.analysis.links.job_links import JobLinks, LinksOfJobs
 
@@ -41,7 +42,7 @@ def links(
         for qp, (name, (source, target)) in enumerate(ends)
     ]
     spec = {
-        "jobs": [{"name": name, "hosts": list(range(6))} | job for name in pairs],
+        "jobs": [job_spec(name, range(6), **job) for name in pairs],
         "fabric": {"failures": list(failures)},
     }
     tables = MemoryTables(chunks=chunks, links=wiring(), paths=[dict(row) for row in paths])
@@ -122,5 +123,5 @@ def test_a_job_without_rows_may_use_the_paths_between_all_its_hosts() -> None:
 
 
 def test_storage_moves_data_both_ways() -> None:
-    found = links({"a": [(0, 2)]}, storage={"clients": 1})["a"]
+    found = links({"a": [(0, 2)]}, kind="storage", clients=1)["a"]
     assert {("host0", 0), ("host2", 0)} <= found.data

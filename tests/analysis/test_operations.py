@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.samples import job_spec
 
 from fabricbench.analysis.record.chunk_facts import ChunkFacts, OperationFacts
 from fabricbench.analysis.summary.storage_metrics import operation_metrics
@@ -14,8 +15,7 @@ MS = 10**9
 
 
 def job(length: dict[str, Any], repeat: str = "rounds") -> dict[str, Any]:
-    storage = {"length": length, "warm_up_ps": MS}
-    return {"start_ps": MS, "repeat": {"kind": repeat}, "storage": storage}
+    return job_spec(kind="storage", start_ps=MS, repeat={"kind": repeat}, length=length, warm_up_ps=MS)
 
 
 def rows(operations: Sequence[tuple[int, int | None]]) -> pa.RecordBatch:
@@ -105,4 +105,4 @@ def test_an_incomplete_job_has_no_latency_that_would_leave_out_the_worst() -> No
 
 
 def test_other_jobs_have_none_of_it() -> None:
-    assert OperationFacts.of({"start_ps": 0, "storage": None}) is None
+    assert OperationFacts.of(job_spec()) is None

@@ -226,18 +226,18 @@ def test_what_was_cut_off_is_in_the_counters_alone() -> None:
 
 
 def test_open_loop_traffic_of_endpoints_has_rates_and_no_slowdowns() -> None:
-    arrivals = {"process": "constant", "rate_bps": 10**9, "duration_ps": 10**9}
+    arrivals: dict[str, Any] = {"process": "constant", "rate_bps": 10**9, "duration_ps": 10**9}
     rows = [chunk_row(start_ps=10**6, fct_ps=10**8, unloaded_ps=None)]
-    spec = run_spec(job_spec(collective="incast", arrivals=arrivals))
+    spec = run_spec(job_spec(kind="open-loop", collective="incast", **arrivals))
     ours = summarise(spec, run_summary(job_summary(end_ps=2 * 10**8)), MemoryTables(chunks=rows))[0]
     assert ours.value("delivered_gb_per_s") == pytest.approx(4096 / 1e-3 / 1e9)
     assert ours.value("slowdown_mean") is None
 
 
 def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> None:
-    arrivals = {"process": "poisson", "rate_bps": 10**9, "duration_ps": 10**9}
+    arrivals: dict[str, Any] = {"process": "poisson", "rate_bps": 10**9, "duration_ps": 10**9}
     rows = [chunk_row(start_ps=10**6, fct_ps=fct * 10**8, unloaded_ps=10**8) for fct in (1, 2, 3, 14)]
-    spec = run_spec(job_spec(collective="incast", arrivals=arrivals))
+    spec = run_spec(job_spec(kind="open-loop", collective="incast", **arrivals))
     ours = summarise(
         spec, run_summary(job_summary(end_ps=15 * 10**8)), MemoryTables(batch_rows=3, chunks=rows)
     )[0]
@@ -258,8 +258,8 @@ def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> N
 
 def test_what_is_delivered_as_the_offer_ends_is_delivered_in_time() -> None:
     start_ps, duration_ps = 10**6, 10**9
-    arrivals = {"process": "poisson", "rate_bps": 10**9, "duration_ps": duration_ps}
-    spec = run_spec(job_spec(collective="incast", arrivals=arrivals) | {"start_ps": start_ps})
+    arrivals: dict[str, Any] = {"process": "poisson", "rate_bps": 10**9, "duration_ps": duration_ps}
+    spec = run_spec(job_spec(kind="open-loop", collective="incast", start_ps=start_ps, **arrivals))
     end_ps = start_ps + duration_ps
     for delivered_ps, delivered_bytes in [(end_ps - 1, 4096), (end_ps, 4096), (end_ps + 1, 0), (None, 0)]:
         row = chunk_row(start_ps=start_ps, fct_ps=10**6, unloaded_ps=10**6) | {"delivered_ps": delivered_ps}

@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": set(),
     "metrics": set(),
     "words": set(),
+    "work": {"metrics"},
 }
 BACKENDS = (
     "fabricbench.backend.auto",
@@ -75,8 +76,8 @@ BACKENDS = (
     "fabricbench.backend.hosts",
 )
 """The modules of a backend, which only its registry names."""
-FREE = {"counters", "errors", "inputs", "metrics", "words"}
-"""Parts that import nothing and that every other one may import."""
+FREE = {"counters", "errors", "inputs", "metrics", "words", "work"}
+"""Parts that import nothing but each other and that every other one may import."""
 
 
 def graph_of(*edges: tuple[str, str]) -> ImportGraph:

@@ -16,6 +16,7 @@ from tests.support.campaigns import (
     response_of,
     table_of,
 )
+from tests.support.samples import job_spec
 
 import fabricbench as fb
 from fabricbench.figures.campaign.parallel import parallel_plot
@@ -202,7 +203,7 @@ def test_trials_in_the_trash_are_missing(full: Path) -> None:
 
 
 def test_the_main_metric_is_that_of_most_jobs() -> None:
-    collective, open_loop = {"collective": "ring"}, {"arrivals": {"gap": 1}}
+    collective, open_loop = job_spec(), job_spec(kind="open-loop")
     assert main_metric([collective]) is TIME
     assert main_metric([open_loop, open_loop, collective]).name == "fct_ms_p99"
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.endpoint.test_host_run import JOB, spec_of_jobs
+from tests.support.samples import job_spec
 
 from fabricbench import _core
 from fabricbench.backend.job_outcomes import run_summary
@@ -95,8 +96,7 @@ def row(number: int, rank: int, end_ps: int, status: str = "complete") -> dict[s
 
 
 def outcome(rows: list[dict[str, Any]], why: str = "", **changed: Any) -> dict[str, Any]:
-    spec: Any = {"name": "job0", "start_ps": 0, "repeat": {"kind": "rounds"}, "warm_up_rounds": 0}
-    spec |= {"barrier": False} | changed
+    spec = job_spec("job0", **changed)
     (job,) = run_summary({"jobs": [spec]}, pa.Table.from_pylist(rows), why)["jobs"]
     return dict(job)
 

@@ -16,6 +16,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.expand import canonical_json
 from fabricbench.runner import loading
+from fabricbench.work import collective_of
 
 FOLDERS = ("cc", "ddc", "dfs", "imb", "interconnect", "isolation", "jct", "lb", "spray")
 
@@ -50,7 +51,7 @@ def test_ports_forward_as_a_cut_through_switch_does() -> None:
 
 def test_copies_within_a_host_take_no_time_that_the_scale_stretches() -> None:
     spec = loading.load("ethernet-vs-infiniband-alltoall", quick=True, chosen=["ethernet"]).trials[0].run_spec
-    assert spec["jobs"][0]["copies_own_block"]
+    assert collective_of(spec["jobs"][0])["copies_own_block"]
     found = likeness(spec)
     assert found.run_spec["fabric"]["shared_memory"]["rate_bps"] == 100_000_000_000_000
     assert "fabric.shared_memory" in {each.field for each in found.omissions}

@@ -8,8 +8,10 @@ from ruamel.yaml import YAML
 
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import load_plan, load_text, validate
 from fabricbench.plan.model import Plan
+from fabricbench.work import pattern_of
 
 SMALL = """\
 fabricbench: 1
@@ -71,3 +73,8 @@ def assert_refused(folder: Path, text: str, expect: str) -> None:
     with pytest.raises(PlanError) as caught:
         load_plan(name)
     assert str(caught.value).replace(str(name), "plan.yaml").rstrip() == expect
+
+
+def first_bytes(trial: PlannedTrial) -> int:
+    """Return the data size of the first job of a trial [bytes]."""
+    return int(pattern_of(trial.run_spec["jobs"][0])["data_bytes"])

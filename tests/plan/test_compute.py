@@ -12,6 +12,7 @@ import fabricbench as fb
 from fabricbench.backend.hosts import _check
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.plan.expand import expand
+from fabricbench.work import collective_of
 
 PLAN = """\
 fabricbench: 1
@@ -26,14 +27,9 @@ def load(text: str) -> fb.Plan:
     return fb.load(YAML(typ="safe", pure=True).load(text))
 
 
-def job_of(text: str) -> dict[str, object]:
-    return expand(plan_of(text))[0].run_spec["jobs"][0]  # type: ignore[return-value]
-
-
-def test_it_is_in_the_run_spec_only_where_there_is_any() -> None:
-    assert job_of(PLAN)["compute_ps"] == 100_000_000
-    assert "compute_ps" not in job_of(PLAN.replace("compute: 100us, ", ""))
-    assert "compute_ps" not in job_of(PLAN.replace("100us", "0s"))
+def test_it_is_in_the_run_spec() -> None:
+    for text, expected in ((PLAN, 100_000_000), (PLAN.replace("compute: 100us, ", ""), 0)):
+        assert collective_of(expand(plan_of(text))[0].run_spec["jobs"][0])["compute_ps"] == expected
 
 
 def test_open_loop_traffic_and_storage_have_no_rounds_to_compute_in() -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from tests.plan.examples import SMALL, plan_of, with_line
+from tests.plan.examples import SMALL, first_bytes, plan_of, with_line
 
 from fabricbench.plan.expand import expand, run_seed
 from fabricbench.plan.fabric.cables import HostLink
+from fabricbench.work import pattern_of
 
 GOLDEN: dict[str, Any] = {
-    "schema_version": 1,
+    "schema_version": 2,
     "seed": 1,
     "fabric": {
         "topology": {
@@ -70,23 +71,27 @@ GOLDEN: dict[str, Any] = {
         {
             "name": "test",
             "hosts": [0, 1, 2, 3, 4, 5, 6, 7],
-            "collective": "all-to-all",
-            "algorithm": "parallel",
-            "data_bytes": 16_777_216,
             "stream": 0,
-            "root": 0,
             "start_ps": 0,
-            "step_overhead_ps": 0,
-            "send_overhead_ps": 0,
-            "receive_overhead_ps": 0,
-            "rendezvous": None,
-            "copies_own_block": False,
             "repeat": {"kind": "rounds", "rounds": 1},
-            "warm_up_rounds": 0,
-            "root_shift": False,
-            "barrier": False,
-            "arrivals": None,
-            "storage": None,
+            "work": {
+                "kind": "collective",
+                "pattern": {
+                    "collective": "all-to-all",
+                    "algorithm": "parallel",
+                    "data_bytes": 16_777_216,
+                    "root": 0,
+                },
+                "step_overhead_ps": 0,
+                "send_overhead_ps": 0,
+                "receive_overhead_ps": 0,
+                "rendezvous": None,
+                "copies_own_block": False,
+                "compute_ps": 0,
+                "warm_up_rounds": 0,
+                "root_shift": False,
+                "barrier": False,
+            },
         }
     ],
     "tcp": [],
@@ -117,7 +122,7 @@ def test_trials_come_by_size_and_then_by_iteration() -> None:
     assert [trial.run_spec["seed"] for trial in trials[:3]] == [
         trial.run_spec["seed"] for trial in trials[3:]
     ]
-    assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in trials] == [size << 20 for size in sizes]
+    assert [first_bytes(trial) for trial in trials] == [size << 20 for size in sizes]
 
 
 def test_seeds_of_iterations_are_fixed() -> None:
@@ -144,8 +149,12 @@ def test_a_job_with_its_own_size_keeps_it() -> None:
         '  - {name: two, ranks: "4-7", collective: incast, data_size: 1MB, start: 5us, root: 2}\nsweep:',
     )
     jobs = [trial.run_spec["jobs"] for trial in expand(plan_of(text))]
-    assert [[job["data_bytes"] >> 20 for job in trial] for trial in jobs] == [[16, 1], [32, 1]]
-    assert (jobs[0][1]["start_ps"], jobs[0][1]["root"], jobs[0][1]["hosts"]) == (5_000_000, 2, [4, 5, 6, 7])
+    assert [[pattern_of(job)["data_bytes"] >> 20 for job in trial] for trial in jobs] == [[16, 1], [32, 1]]
+    assert (jobs[0][1]["start_ps"], pattern_of(jobs[0][1])["root"], jobs[0][1]["hosts"]) == (
+        5_000_000,
+        2,
+        [4, 5, 6, 7],
+    )
 
 
 def test_without_a_sweep_the_size_is_the_first_job_s() -> None:
@@ -154,7 +163,7 @@ def test_without_a_sweep_the_size_is_the_first_job_s() -> None:
     )
     (trial,) = expand(plan_of(text))
     assert trial.data_size_bytes == 2**30
-    assert trial.run_spec["jobs"][0]["algorithm"] == "ring"
+    assert pattern_of(trial.run_spec["jobs"][0])["algorithm"] == "ring"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,6 @@ def test_the_engine_builds_what_the_plan_counts(
 def test_the_load_of_open_loop_traffic_is_of_all_planes() -> None:
     job = "jobs: [{collective: uniform-random, data_size: 1MB, arrivals: {load: 50%, duration: 1ms}}]\n"
     text = f"fabricbench: 1\nname: x\nfabric: {{topology: {PLANES}}}\n{job}"
-    arrivals = first_spec(plan_of(text))["jobs"][0]["arrivals"]
-    assert arrivals is not None
-    assert arrivals["rate_bps"] == 3 * 200_000_000_000
+    work = first_spec(plan_of(text))["jobs"][0]["work"]
+    assert work["kind"] == "open-loop"
+    assert work["rate_bps"] == 3 * 200_000_000_000

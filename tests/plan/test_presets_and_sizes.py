@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.plan.examples import first_bytes
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
@@ -122,7 +123,7 @@ def test_a_size_is_rounded_as_nccl_tests_do(size: int, ranks: int, run: int) -> 
 def test_a_rounded_size_is_run_and_said(collective: str) -> None:
     loaded = load(hosts="30", job=f"collective: {collective}", sweep="{data_size: [64MB, 30MB]}")
     rounded, whole = loaded.trials
-    assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in loaded.trials] == [67_108_800, 30 << 20]
+    assert [first_bytes(trial) for trial in loaded.trials] == [67_108_800, 30 << 20]
     assert [trial.data_size_bytes for trial in loaded.trials] == [64 << 20, 30 << 20]
     (note,) = rounded.notes
     assert "64MB" in note
@@ -136,21 +137,21 @@ def test_sizes_of_a_job_and_of_a_range_are_rounded() -> None:
     own = load(
         hosts="12", job="collective: all-gather, data_size: 1MB", sweep="{transport.ack_every: [1, 2]}"
     )
-    assert {trial.run_spec["jobs"][0]["data_bytes"] for trial in own.trials} == {12 * 87_376}
+    assert {first_bytes(trial) for trial in own.trials} == {12 * 87_376}
     swept = load(hosts="6", sweep="{data_size: {start: 1KB, end: 4KB}}")
-    assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in swept.trials] == [960, 2016, 4032]
+    assert [first_bytes(trial) for trial in swept.trials] == [960, 2016, 4032]
 
 
 @pytest.mark.parametrize("collective", ["all-reduce", "broadcast", "reduce", "send-receive"])
 def test_what_is_not_divided_is_not_rounded(collective: str) -> None:
     loaded = load(hosts="30", job=f"collective: {collective}", sweep="{data_size: 64MB}")
-    assert loaded.trials[0].run_spec["jobs"][0]["data_bytes"] == 64 << 20
+    assert first_bytes(loaded.trials[0]) == 64 << 20
     assert loaded.warnings == ()
 
 
 def test_message_sizes_are_exact() -> None:
     loaded = load(hosts="30", sweep="{message_size: 1001}")
-    assert loaded.trials[0].run_spec["jobs"][0]["data_bytes"] == 30 * 1001
+    assert first_bytes(loaded.trials[0]) == 30 * 1001
     assert (loaded.trials[0].notes, loaded.warnings) == ((), ())
 
 

@@ -11,6 +11,7 @@ import pytest
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
 from fabricbench.plan.profile import read_profile
+from fabricbench.work import collective_of
 
 PLAN = """\
 fabricbench: 1
@@ -65,8 +66,8 @@ def values(folder: Path, *overrides: str) -> dict[str, Any]:
     spec = load_plan(str(folder / "plan.yaml"), overrides).trials[0].run_spec
     job = spec["jobs"][0]
     return {
-        "send": job["send_overhead_ps"],
-        "receive": job["receive_overhead_ps"],
+        "send": collective_of(job).get("send_overhead_ps", 0),
+        "receive": collective_of(job).get("receive_overhead_ps", 0),
         "latency": spec["fabric"]["nic"]["latency_ps"],
         "rate": spec["fabric"]["topology"]["host_link"]["rate_bps"],
         "window": spec["transport"]["window_packets"],

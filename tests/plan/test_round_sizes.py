@@ -1,11 +1,12 @@
 """Jobs whose rounds have several data sizes: in order, or drawn at random."""
 
 import pytest
-from tests.plan.examples import SMALL, errors_of, plan_of
+from tests.plan.examples import SMALL, errors_of, first_bytes, plan_of
 
 from fabricbench.plan._run_spec import JobSpec
 from fabricbench.plan.expand import PlannedTrial, expand
 from fabricbench.plan.jobs.rounds import DRAWN_ROUNDS
+from fabricbench.work import collective_of, pattern_of
 
 MB = 1 << 20
 LIST = "data_size: [16MB, 32MB]"
@@ -24,24 +25,24 @@ def neighbour(trial: PlannedTrial) -> JobSpec:
 
 def drawn_by(trial: PlannedTrial) -> list[int]:
     """Return the data size of each round of the neighbour until the sizes repeat."""
-    return neighbour(trial)["round_bytes"] or []
+    return list(collective_of(neighbour(trial)).get("round_bytes", ()))
 
 
 def test_a_list_in_order_is_a_round_of_each_size() -> None:
     found = trials("data_size: [4MB, 1MB, 2MB]")
-    assert [neighbour(trial)["round_bytes"] for trial in found] == [[4 * MB, MB, 2 * MB]] * 2
-    assert neighbour(found[0])["data_bytes"] == 4 * MB
+    assert [collective_of(neighbour(trial))["round_bytes"] for trial in found] == [[4 * MB, MB, 2 * MB]] * 2
+    assert pattern_of(neighbour(found[0]))["data_bytes"] == 4 * MB
     assert neighbour(found[0])["repeat"] == {"kind": "rounds", "rounds": 3}
     # Ranks wait for each other between two sizes.
-    assert neighbour(found[0])["barrier"]
-    assert not found[0].run_spec["jobs"][0]["barrier"]
+    assert collective_of(neighbour(found[0]))["barrier"]
+    assert not collective_of(found[0].run_spec["jobs"][0])["barrier"]
     # The other job has the sizes of the sweep.
-    assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in found] == [16 * MB, 32 * MB]
+    assert [first_bytes(trial) for trial in found] == [16 * MB, 32 * MB]
 
 
 def test_each_repetition_of_a_list_has_all_sizes() -> None:
     job = neighbour(trials("data_size: {start: 1MB, factor: 4, end: 16MB}, repeat: 5")[0])
-    assert job["round_bytes"] == [MB, 4 * MB, 16 * MB]
+    assert collective_of(job)["round_bytes"] == [MB, 4 * MB, 16 * MB]
     assert job["repeat"] == {"kind": "rounds", "rounds": 15}
 
 
@@ -49,14 +50,14 @@ def test_message_sizes_make_a_list_as_well() -> None:
     text = SMALL.replace('"0-7"', '"0-3"').replace("data_size: [16MB, 32MB]", "message_size: [16MB]")
     own = '  - {name: own, ranks: "4-7", collective: all-gather, message_size: [1MB, 2MB]}\nsweep:'
     (trial,) = expand(plan_of(text.replace("sweep:", own)))
-    assert neighbour(trial)["round_bytes"] == [4 * MB, 8 * MB]
+    assert collective_of(neighbour(trial))["round_bytes"] == [4 * MB, 8 * MB]
 
 
 def test_one_size_is_no_list() -> None:
     for more in ("data_size: [4MB]", "data_size: [4MB, 4MB]"):
         job = neighbour(trials(more)[0])
-        assert "round_bytes" not in job
-        assert job["data_bytes"] == 4 * MB
+        assert "round_bytes" not in collective_of(job)
+        assert pattern_of(job)["data_bytes"] == 4 * MB
 
 
 def test_sizes_are_drawn_from_a_stream_of_the_job() -> None:

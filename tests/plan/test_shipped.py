@@ -9,6 +9,7 @@ from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import find_plan, find_published, published_tables, shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan
+from fabricbench.work import collective_of, pattern_of
 
 GB = 2**30
 KEYS = "columns with data_size_bytes or message_size_bytes"
@@ -50,7 +51,11 @@ def test_the_completion_time_plans_test_what_was_published(
     assert sorted(loaded.variants[0].published.rows) == sizes
     for trial in loaded.trials:
         (job,) = trial.run_spec["jobs"]
-        assert (job["hosts"], job["algorithm"], job["step_overhead_ps"]) == (hosts, algorithm, 0)
+        assert (job["hosts"], pattern_of(job)["algorithm"], collective_of(job)["step_overhead_ps"]) == (
+            hosts,
+            algorithm,
+            0,
+        )
         assert trial.run_spec["transport"]["ack_every"] == 2
 
 

@@ -1,11 +1,12 @@
 """Data sizes and message sizes: what the engine is told of each."""
 
 import pytest
-from tests.plan.examples import SMALL, plan_of, with_line
+from tests.plan.examples import SMALL, first_bytes, plan_of, with_line
 
 from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, message_size
 from fabricbench.plan import engine
 from fabricbench.plan.expand import PlannedTrial, expand
+from fabricbench.work import pattern_of
 
 SWEEP = "data_size: [16MB, 32MB]"
 
@@ -23,7 +24,11 @@ def test_a_message_size_is_a_share_or_the_whole(collective: str, shares: int) ->
     found = trials(collective, "message_size: {start: 1, end: 4}")
     assert [trial.data_size_bytes for trial in found] == [1, 2, 4]
     assert {trial.size_kind for trial in found} == {"message"}
-    assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in found] == [shares, 2 * shares, 4 * shares]
+    assert [first_bytes(trial) for trial in found] == [
+        shares,
+        2 * shares,
+        4 * shares,
+    ]
 
 
 def test_a_plan_of_data_sizes_says_so() -> None:
@@ -35,7 +40,9 @@ def test_a_job_keeps_a_message_size_of_its_own() -> None:
     text = text.replace(
         "sweep:", '  - {name: own, ranks: "4-7", collective: gather, message_size: 3}\nsweep:'
     )
-    sizes = [[job["data_bytes"] for job in trial.run_spec["jobs"]] for trial in expand(plan_of(text))]
+    sizes = [
+        [pattern_of(job)["data_bytes"] for job in trial.run_spec["jobs"]] for trial in expand(plan_of(text))
+    ]
     assert sizes == [[4, 12], [8, 12]]
 
 
@@ -43,7 +50,7 @@ def test_without_a_sweep_the_first_job_decides() -> None:
     text = with_line(f"sweep:\n  {SWEEP}\n", "").replace("all-to-all", "all-to-all\n    message_size: 5")
     (trial,) = expand(plan_of(text))
     assert (trial.data_size_bytes, trial.size_kind) == (5, "message")
-    assert trial.run_spec["jobs"][0]["data_bytes"] == 40
+    assert first_bytes(trial) == 40
 
 
 def test_analysis_and_engine_agree_on_shares() -> None:

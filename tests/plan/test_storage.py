@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.plan.examples import golden, plan_of, write_plan
+from tests.plan.examples import first_bytes, golden, plan_of, write_plan
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
@@ -39,9 +39,10 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, case: dict[str, str]) 
 def test_clients_and_targets_are_the_ranks() -> None:
     (trial,) = expand(plan_of(STORAGE))
     (job,) = trial.run_spec["jobs"]
-    assert (job["hosts"], job["data_bytes"]) == (list(range(15)), 4096)
-    assert (job["collective"], job["algorithm"]) == ("storage", "closed-loop")
-    assert job["storage"] == {
+    assert job["hosts"] == list(range(15))
+    assert job["work"] == {
+        "kind": "storage",
+        "block_bytes": 4096,
         "clients": 11,
         "depth": 32,
         "read_ppm": 0,
@@ -61,15 +62,15 @@ def test_clients_and_targets_are_the_ranks() -> None:
 def test_an_operation_reads_or_writes(operation: str, expected: int) -> None:
     text = STORAGE.replace("depth: 32", f"operation: {operation}").replace("duration: 1ms", "operations: 7")
     (trial,) = expand(plan_of(text.replace("      warm_up: 100us\n", "")))
-    storage = trial.run_spec["jobs"][0]["storage"]
-    assert storage is not None
+    storage = trial.run_spec["jobs"][0]["work"]
+    assert storage["kind"] == "storage"
     assert (storage["read_ppm"], storage["depth"]) == (expected, 1)
     assert storage["length"] == {"kind": "operations", "operations": 7}
 
 
 def test_the_sweep_may_give_the_block_size() -> None:
     text = STORAGE.replace("      block_size: 4KB\n", "") + "sweep: {data_size: [4KB, 4MB]}\n"
-    sizes = [trial.run_spec["jobs"][0]["data_bytes"] for trial in expand(plan_of(text))]
+    sizes = [first_bytes(trial) for trial in expand(plan_of(text))]
     assert sizes == [4 << 10, 4 << 20]
 
 

@@ -10,6 +10,7 @@ from fabricbench.plan.document.shipped import published_tables
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.load import load_plan
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.work import collective_of
 
 MISTAKES = golden("variants")
 FABRICS = """\
@@ -60,7 +61,7 @@ def test_a_variant_differs_in_what_it_sets_and_nothing_else(tmp_path: Path) -> N
     assert {name for name in clos if clos[name] != spray[name]} == {"fabric", "jobs"}
     assert mesh["fabric"]["topology"]["kind"] == "full-mesh"
     assert spray["fabric"]["load_balancing"]["kind"] == "spray-random"
-    assert [job["step_overhead_ps"] for job in spray["jobs"]] == [0, 1_000_000]
+    assert [collective_of(job)["step_overhead_ps"] for job in spray["jobs"]] == [0, 1_000_000]
 
 
 def test_an_unchanged_variant_is_the_plan_without_variants(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 from tests.report import synthetic
+from tests.support.samples import job_spec
 
+from fabricbench.plan._run_spec import SCHEMA_VERSION
 from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
@@ -17,22 +19,16 @@ SOURCE = "Test methodology of a vendor, table 2."
 PLAN = "fabricbench: 1\nname: jct-alltoall\n"
 
 
-def run_spec(ranks: int, data_bytes: int, collective: str) -> dict[str, Any]:
+def run_spec(ranks: int, data_bytes: int, collective: str, **job: Any) -> dict[str, Any]:
     link = {"rate_bps": synthetic.RATE_BPS, "cable": {"delay_ps": 15_000}}
-    job = {
-        "name": "test",
-        "hosts": list(range(ranks)),
-        "collective": collective,
-        "algorithm": "parallel" if collective == "all-to-all" else "ring",
-        "data_bytes": data_bytes,
-        "start_ps": 0,
-    }
+    algorithm = "parallel" if collective == "all-to-all" else "ring"
+    pattern: dict[str, Any] = {"collective": collective, "algorithm": algorithm, "data_bytes": data_bytes}
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "seed": 7,
         "fabric": {"topology": {"kind": "leaf-spine", "host_link": link, "fabric_link": link}},
         "transport": {"mtu_bytes": 4096},
-        "jobs": [job],
+        "jobs": [job_spec(hosts=range(ranks), **(pattern | job))],
     }
 
 
@@ -61,16 +57,15 @@ def store_run(  # noqa: PLR0913 -- one for each way in which runs differ
         broken: The last chunk of each trial never completes.
         samples: Points of a sampled series; 0 for none.
         evil_name: Name of the first spine, if it is not to be `spine0`.
-        job: Other fields of the job, such as `arrivals`.
+        job: Other fields of the job and its work, as for `job_spec`.
     """
     workspace = Workspace.open(folder, create=True)
     for position, size in enumerate(sizes):
-        spec = run_spec(ranks, size, collective)
-        spec["jobs"][0] |= job or {}
+        spec = run_spec(ranks, size, collective, **(job or {}))
         facts = _facts(position, size, spec, dict(changes or {}))
         make = synthetic.all_to_all_chunks if collective == "all-to-all" else synthetic.ring_chunks
         chunks = make(ranks, size)
-        if "arrivals" in spec["jobs"][0]:
+        if spec["jobs"][0]["work"]["kind"] == "open-loop":
             chunks = chunks.with_columns(unloaded_ps=pl.col("fct_ps") // 2)
         _store(workspace, facts, chunks, shape, broken=broken, samples=samples, evil_name=evil_name)
     return workspace.suite(workspace.find("latest"))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
+from tests.support.samples import job_spec
 
 from fabricbench.analysis.links.path_overlap import placements
 from fabricbench.figures.results.completion_times import fct_ps_of
@@ -47,7 +48,7 @@ def test_a_trial_without_chunks_has_no_times() -> None:
 
 def test_the_times_of_a_size_are_those_of_its_rounds() -> None:
     chunks = [chunk_row(job="a", round=number, fct_ps=number + 1) for number in range(6)]
-    spec = {"round_bytes": [4, 8, 4]}
+    spec = job_spec(round_bytes=[4, 8, 4])
     found = fct_ps_of(MemoryTables(batch_rows=4, chunks=chunks), {("a", 4): spec, ("a", 8): spec})
     assert [found["a", size].to_list() for size in (4, 8)] == [[1, 3, 4, 6], [2, 5]]
 

@@ -19,7 +19,7 @@ from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.job_reports import stored_reports
 from fabricbench.store import Trial
 
-TRAFFIC = {"arrivals": {"process": "poisson", "duration_ps": 10**9}}
+TRAFFIC = {"kind": "open-loop", "process": "poisson", "duration_ps": 10**9}
 ROUNDS = {"repeat": {"kind": "rounds", "rounds": 15}}
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from fabricbench.backend.protocol import RefusedError, RunResult
 from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 from fabricbench.store.record.schema import schema_of
+from fabricbench.work import pattern_of
 
 PS_PER_BYTE = 20
 
@@ -192,7 +193,7 @@ def chunk_rows(job: Any, seed: int = 1) -> list[dict[str, Any]]:
     hosts = job["hosts"]
     ranks = len(hosts)
     pairs = [(src, dst) for src in range(ranks) for dst in range(ranks) if src != dst]
-    payload_bytes = job["data_bytes"] // ranks
+    payload_bytes = pattern_of(job)["data_bytes"] // ranks
     base_ps = payload_bytes * PS_PER_BYTE * (ranks - 1)
     return [
         chunk_row(

@@ -19,6 +19,7 @@ import pyarrow as pa
 from fabricbench.backend.protocol import Observer, RefusedError, RunResult
 from fabricbench.plan import engine
 from fabricbench.store.record.schema import observed_schema
+from fabricbench.work import pattern_of
 
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGE: Final = "fabricbench-endpoint"
@@ -64,8 +65,10 @@ class Loopback:
     def run(self, planned: Any, observer: Observer, *, threads: int | None) -> RunResult:  # noqa: ARG002
         self.runs += 1
         (job,) = planned.run_spec["jobs"]
-        if (job["collective"], job["algorithm"]) != ("all-to-all", "parallel"):
-            raise RefusedError("jobs[0].collective", job["collective"], "all-to-all, by algorithm parallel")
+        pattern = pattern_of(job)
+        if (pattern["collective"], pattern["algorithm"]) != ("all-to-all", "parallel"):
+            field = "jobs[0].work.pattern.collective"
+            raise RefusedError(field, pattern["collective"], "all-to-all, by algorithm parallel")
         pairs = engine.describe(planned.spec_json)["qps"]
         facts = self._facts(describe(planned.run_spec, len(pairs)))
         start_ps = min(transfer["start_ps"] for transfer in facts["transfers"])
@@ -96,7 +99,7 @@ class Loopback:
 def describe(spec: Mapping[str, Any], chunks: int) -> dict[str, Any]:
     """Return what the program is told of a run spec with so many chunks."""
     (job,), transport = spec["jobs"], spec["transport"]
-    transfer = {"verb": "write", "bytes": job["data_bytes"] // len(job["hosts"])}
+    transfer = {"verb": "write", "bytes": pattern_of(job)["data_bytes"] // len(job["hosts"])}
     kept = ("mtu_bytes", "message_bytes", "ack_every", "recovery", "ooo_window_packets")
     return {name: transport[name] for name in kept} | {
         "seed": spec["seed"],

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import io
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,6 +15,7 @@ from tests.support.fake_backend import FakeBackend
 
 from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
+from fabricbench.plan._run_spec import SCHEMA_VERSION
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import TrialFacts, Workspace
@@ -36,25 +37,26 @@ sweep:
 """
 
 
-def job_spec(name: str = "test", hosts: tuple[int, ...] = (0, 1, 2, 3), **given: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "hosts": list(hosts),
+def job_spec(
+    name: str = "test", hosts: Sequence[int] = (0, 1, 2, 3), kind: str = "collective", **given: Any
+) -> dict[str, Any]:
+    """Return a job of a run spec: values of its own fields, of its work and of its pattern by their names."""
+    job: dict[str, Any] = {"start_ps": 0, "repeat": {"kind": "rounds", "rounds": 1}, "stream": 0}
+    pattern: dict[str, Any] = {
         "collective": "all-to-all",
         "algorithm": "parallel",
         "data_bytes": 1 << 20,
         "root": 0,
-        "start_ps": 0,
-        "step_overhead_ps": 0,
-        "repeat": {"kind": "rounds", "rounds": 1},
-        "stream": 0,
-        "arrivals": None,
-    } | given
+    }
+    for part in (job, pattern):
+        part |= {field: given.pop(field) for field in part if field in given}
+    work = ({} if kind == "storage" else {"pattern": pattern}) | {"kind": kind} | given
+    return {"name": name, "hosts": list(hosts), **job, "work": work}
 
 
 def run_spec(*jobs: dict[str, Any], seed: int = 1) -> dict[str, Any]:
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "seed": seed,
         "fabric": {"topology": {"kind": "single-switch", "hosts": 8, "host_link": LINK}},
         "transport": {"mtu_bytes": 4096},

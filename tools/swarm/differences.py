@@ -235,8 +235,7 @@ def _is_paced_by_rates(record: Record) -> bool:
         and not (switch["pfc"] or switch["ecn"] or spec["tcp"] or fabric["failures"])
         and record.takes_one_path
         and len(jobs) == 1
-        and jobs[0]["arrivals"] is None
-        and jobs[0]["storage"] is None
+        and jobs[0]["work"]["kind"] == "collective"
         and not int(record.chunks["retransmits"].sum())
         and not int(record.chunks["timeouts"].sum())
     )

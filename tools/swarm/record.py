@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
+from fabricbench.metrics import JobKind
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.trial_facts import trial_id
 from fabricbench.store.record.schema import RECORD_TABLES, conform, schema_of
+from fabricbench.work import collective_of, job_kind, pattern_of
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
@@ -85,7 +87,7 @@ class Record:
             spec["name"]: JobRecord(
                 spec,
                 outcome,
-                {} if "round_bytes" in spec else rows[spec["name"]],
+                {} if "round_bytes" in collective_of(spec) else rows[spec["name"]],
                 self.chunks.filter(pl.col("job") == spec["name"]),
             )
             for spec, outcome in zip(self.spec["jobs"], self.summary["jobs"], strict=True)
@@ -98,7 +100,9 @@ class Record:
             part
             for row in self.results
             for job_record in [self.jobs[row["job"]]]
-            for part in [job_record if "round_bytes" not in job_record.spec else _of_size(job_record, row)]
+            for part in [
+                job_record if "round_bytes" not in job_record.collective else _of_size(job_record, row)
+            ]
         ]
 
     def frame(self, table: str) -> pl.DataFrame:
@@ -167,7 +171,33 @@ class JobRecord:
     @property
     def is_collective(self) -> bool:
         """Whether it runs a collective, neither open-loop traffic nor storage."""
-        return not self.spec["arrivals"] and not self.spec["storage"]
+        return job_kind(self.spec) is JobKind.COLLECTIVE
+
+    @property
+    def is_storage(self) -> bool:
+        """Whether it runs storage clients and targets."""
+        return job_kind(self.spec) is JobKind.STORAGE
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """Its work."""
+        work: Mapping[str, Any] = self.spec["work"]
+        return work
+
+    @property
+    def collective(self) -> Mapping[str, Any]:
+        """Its collective; empty for other work."""
+        return collective_of(self.spec)
+
+    @property
+    def pattern(self) -> Mapping[str, Any]:
+        """Its collective, algorithm and data size as results show them."""
+        return pattern_of(self.spec)
+
+    @property
+    def rounds_planned(self) -> int:
+        """Number of its rounds, warm-up included; that of the warm-up and one if others end it."""
+        return int(self.spec["repeat"].get("rounds", 1)) + int(self.collective.get("warm_up_rounds", 0))
 
     @property
     def is_open_ended(self) -> bool:
@@ -180,15 +210,14 @@ class JobRecord:
 
         On unreliable connections a rank does not wait for that, unless barriers separate the rounds.
         """
-        is_unreliable = "messages" in self.outcome and not self.spec["barrier"]
+        is_unreliable = "messages" in self.outcome and not self.collective.get("barrier")
         return is_unreliable and self.chunks["round"].n_unique() > 1
 
     @property
     def control_messages(self) -> int:
         """Largest number of messages of handshakes and barriers, which have no rows."""
-        rounds = self.spec["repeat"].get("rounds", 1) + self.spec["warm_up_rounds"]
-        barriers = rounds * self.ranks * self.ranks if self.spec["barrier"] else 0
-        return barriers + (2 * self.chunks.height if self.spec["rendezvous"] else 0)
+        barriers = self.rounds_planned * self.ranks * self.ranks if self.collective.get("barrier") else 0
+        return barriers + (2 * self.chunks.height if self.collective.get("rendezvous") else 0)
 
     @property
     def late(self) -> Mapping[str, int]:
@@ -204,7 +233,7 @@ class JobRecord:
     @cached_property
     def measured(self) -> pl.DataFrame:
         """Chunks of its complete measured rounds; all operations of a storage job."""
-        if self.spec["storage"]:
+        if self.is_storage:
             return self.chunks
         first_round = self.outcome["warm_up_rounds"]
         return self.chunks.filter(
@@ -214,7 +243,7 @@ class JobRecord:
 
 def _of_size(job: JobRecord, row: Row) -> JobRecord:
     """Return the rounds of one data size of a job, numbered from 0."""
-    cycle, size = job.spec["round_bytes"], row["data_size_bytes"]
+    cycle, size = job.work["round_bytes"], row["data_size_bytes"]
     indices = [index for index, round_bytes in enumerate(cycle) if round_bytes == size]
     number = pl.col("round") // len(cycle) * len(indices) + (pl.col("round") % len(cycle)).replace_strict(
         indices, list(range(len(indices))), default=None, return_dtype=pl.Int64
@@ -225,7 +254,11 @@ def _of_size(job: JobRecord, row: Row) -> JobRecord:
         repeat["rounds"] = repeat["rounds"] // len(cycle) * len(indices)
     late = dict.fromkeys(job.late, 0)
     return JobRecord(
-        {**job.spec, "data_bytes": size, "repeat": repeat},
+        {
+            **job.spec,
+            "repeat": repeat,
+            "work": {**job.work, "pattern": {**job.pattern, "data_bytes": size}},
+        },
         {**job.outcome, "status": row["status"], "rounds": row["rounds"], "late": late},
         row,
         job.chunks.filter(is_of_size).with_columns(number.alias("round")),

@@ -10,11 +10,11 @@ use crate::network::idle_time::Frames;
 use crate::network::paths::Paths;
 use crate::rings::{Rings, relay_of};
 use crate::sharing;
-use jobs::{Jobs, arrivals, refusal, shape};
+use jobs::Jobs;
 use serde::Serialize;
-use spec::{ChunksObserved, JobSpec, QpMode, RunSpec, SpecError};
+use spec::{ChunksObserved, QpMode, RunSpec, SpecError};
 use topology::NodeKind;
-use workload::{Volume, volume_for};
+use workload::Volume;
 
 /// The program with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 106 << 20;
@@ -90,7 +90,7 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     let mut sum = Estimate { hosts, ports, ..Estimate::default() };
     let (mut transfers, mut flows, mut list_bytes) = (0_u64, 0_u64, 0_u64);
     let volumes: Vec<Volume> =
-        (0..).zip(&spec.jobs).map(|(index, job)| volume(spec, index, job)).collect::<Result<_, _>>()?;
+        (0..).zip(&spec.jobs).map(|(index, job)| jobs::volume(spec, index, job)).collect::<Result<_, _>>()?;
     for volume in &volumes {
         transfers = transfers.saturating_add(volume.transfers);
         let each = if volume.is_listed { LISTED_BYTES } else { TRANSFER_BYTES };
@@ -162,13 +162,8 @@ fn outlasts(spec: &RunSpec, index: u32, volume: &Volume, frames: &Frames, limit:
     }
     let mut jobs = Jobs::new(spec);
     // Errors are reported elsewhere.
-    let is_made = jobs.add_collective(spec, index, &spec.jobs[index as usize]).is_ok();
+    let is_made = jobs.add_scheduled(spec, index, &spec.jobs[index as usize]).is_ok();
     is_made && sharing::outlasts(&jobs, frames, limit)
-}
-
-fn volume(spec: &RunSpec, index: usize, job: &JobSpec) -> Result<Volume, SpecError> {
-    volume_for(&job.collective, &job.algorithm, &shape(spec, job), job.arrivals.map(arrivals))
-        .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))
 }
 
 fn memory_bytes(spec: &RunSpec, sum: &Estimate, flow_bytes: u64, engine: Engine) -> u64 {
@@ -205,7 +200,7 @@ mod tests {
     use crate::set_up::{jobs_of, paths_of};
     use crate::sharing::Sharing;
     use proptest::prelude::*;
-    use spec::RateControlSpec;
+    use spec::{CollectiveSpec, RateControlSpec, Work};
 
     /// Collectives of eight ranks, of a closed form and of a list.
     const COLLECTIVES: [(&str, &str); 5] = [
@@ -227,16 +222,17 @@ mod tests {
         ) {
             let mut spec: RunSpec =
                 serde_json::from_str(include_str!("rings/ring.json")).expect("it is a spec");
-            spec.jobs[0].collective = collective.into();
-            spec.jobs[0].algorithm = algorithm.into();
-            spec.jobs[0].data_bytes = 8 << share_log2;
+            if let Work::Collective(CollectiveSpec { pattern, .. }) = &mut spec.jobs[0].work {
+                (pattern.collective, pattern.algorithm) = (collective.into(), algorithm.into());
+                pattern.data_bytes = 8 << share_log2;
+            }
             spec.transport.qps_per_rank_pair = parts;
             spec.transport.qp_mode = if is_per_pair { QpMode::PerPair } else { QpMode::PerChunk };
             if !is_paced {
                 spec.transport.rate_control = RateControlSpec::LINE_RATE;
             }
             let mut paths = paths_of(&spec).unwrap();
-            let volumes = [volume(&spec, 0, &spec.jobs[0]).unwrap()];
+            let volumes = [jobs::volume(&spec, 0, &spec.jobs[0]).unwrap()];
             let estimated = engine(&spec, &volumes, &mut paths);
             let jobs = jobs_of(&spec, &paths).unwrap();
             let is_expected = match Sharing::new(&spec, &jobs, &paths) {

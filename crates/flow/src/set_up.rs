@@ -54,7 +54,7 @@ pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
 pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> {
     let mut jobs = Jobs::new(spec);
     for (index, job) in spec.jobs.iter().enumerate() {
-        jobs.add_collective(spec, index as u32, job)?;
+        jobs.add_scheduled(spec, index as u32, job)?;
     }
     paths.check(&jobs)?;
     pause_cycles::check(spec, paths, &jobs)?;

@@ -252,7 +252,7 @@ fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
 /// Schedules, chunks and queue pairs of all jobs of a run.
 ///
 /// Numbers of chunks and queue pairs are consecutive over all jobs. Constructors: [`new`](Self::new), then
-/// [`add_collective`](Self::add_collective) or [`add`](Self::add) per job. The other methods are queries.
+/// [`add_scheduled`](Self::add_scheduled) or [`add`](Self::add) per job. The other methods are queries.
 pub struct Jobs {
     /// Schedule of each job.
     pub schedules: Vec<Arc<Schedule>>,
@@ -271,13 +271,14 @@ pub struct Jobs {
 impl Jobs {
     /// The jobs of a spec, still without schedules: see [`Jobs::add`].
     pub fn new(spec: &RunSpec) -> Self {
+        let mut collectives = spec.jobs.iter().filter_map(|job| job.work.collective());
         Self {
             schedules: Vec::new(),
             jobs: Vec::new(),
             chunks: 0,
             queue_pairs: 0,
             parts: spec.transport.qps_per_rank_pair,
-            has_control_messages: spec.jobs.iter().any(|job| job.rendezvous.is_some() || job.barrier),
+            has_control_messages: collectives.any(|each| each.rendezvous.is_some() || each.barrier),
             has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
             draws: Draws {
                 udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
@@ -286,8 +287,11 @@ impl Jobs {
         }
     }
 
-    /// Adds the next job, a collective; returns the range of its queue pairs.
-    pub fn add_collective(
+    /// Adds the next job, unless it is storage, which has no schedule; returns the range of its queue pairs.
+    ///
+    /// # Errors
+    /// If it has no schedule, or too many chunks.
+    pub fn add_scheduled(
         &mut self,
         spec: &RunSpec,
         index: u32,
@@ -295,7 +299,8 @@ impl Jobs {
     ) -> Result<Range<u32>, SpecError> {
         let schedule = schedule(spec, index, job)?;
         check_chunks(index, self.chunks.into(), schedule.transfers().len() as u64, self.parts)?;
-        let cycle = if job.round_bytes.is_some() { job.rounds_of_a_cycle() } else { 1 };
+        let has_sizes = job.work.collective().is_some_and(|collective| collective.round_bytes.is_some());
+        let cycle = if has_sizes { job.rounds_of_a_cycle() } else { 1 };
         let connections = RankConnections::new(&schedule, spec.transport.qp_mode, cycle);
         Ok(self.add(job, schedule, connections))
     }

@@ -26,5 +26,5 @@ pub use progress::{
     InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, PlaceIndices, PlanList, Progress, ProgressPlan,
 };
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
-pub use schedules::{CHUNKS_MAX, arrivals, check_jobs, refusal, shape};
+pub use schedules::{CHUNKS_MAX, check_jobs, refusal, shape, volume};
 pub use tally::{RowSelection, Tally};

@@ -1,41 +1,69 @@
 //! Builds the schedule of each job (its transfers and their dependencies): rounds, cycles of rounds,
 //! barriers, handshakes. Also checks of counts, and errors by field.
 
-use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError, unsupported};
+use spec::{
+    ArrivalProcess, CollectiveSpec, JobSpec, OpenLoopSpec, PatternSpec, RunSpec, SpecError, Work, unsupported,
+};
 use units::{Rank, Seed, Span};
 use workload::{
-    Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, Shape, Transfer, WorkloadError,
-    barrier_transfers, check_transfers, in_phases, with_rendezvous,
+    Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, Shape, Transfer, Volume,
+    WorkloadError, barrier_transfers, check_transfers, in_phases, volume_for, with_rendezvous,
 };
 
-/// Parameters of a job's schedule.
-pub fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
+/// Parameters of the schedule of a job with this pattern.
+pub fn shape(spec: &RunSpec, job: &JobSpec, pattern: &PatternSpec) -> Shape {
     Shape {
         ranks: job.hosts.len() as u32,
-        data_bytes: job.data_bytes,
-        root: Rank(job.root),
+        data_bytes: pattern.data_bytes,
+        root: Rank(pattern.root),
         stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
     }
 }
 
 /// Schedule of a job: of one round if all rounds are equal, otherwise of a cycle of rounds with barriers.
 pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
-    let shape = shape(spec, job);
-    if job.has_equal_rounds() {
-        return round_schedule(spec, index, job, &shape);
+    match &job.work {
+        Work::Collective(collective) => of_collective(spec, index, job, collective),
+        Work::OpenLoop(open_loop) => {
+            let OpenLoopSpec { pattern, .. } = open_loop;
+            workload::open_loop_for(
+                &pattern.collective,
+                &pattern.algorithm,
+                &shape(spec, job, pattern),
+                arrivals(open_loop),
+                Seed(spec.seed),
+                job.stream,
+            )
+            .map_err(|error| job_refusal(index, job, &error))
+        }
+        Work::Storage(_) => Err(storage_refusal(index)),
     }
-    let (cycle, barrier) = (job.rounds_of_a_cycle(), job.barrier.then_some(shape.ranks));
+}
+
+fn of_collective(
+    spec: &RunSpec,
+    index: u32,
+    job: &JobSpec,
+    collective: &CollectiveSpec,
+) -> Result<Schedule, SpecError> {
+    let shape = shape(spec, job, &collective.pattern);
+    let refuse = |error: &WorkloadError| job_refusal(index, job, error);
+    if collective.has_equal_rounds() {
+        return of_round(job, collective, &shape).map_err(|error| refuse(&error));
+    }
+    let (cycle, barrier) = (job.rounds_of_a_cycle(), collective.barrier.then_some(shape.ranks));
     let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
     let mut rounds = Vec::new();
     for number in 0..cycle {
-        let root = Rank(if job.root_shift { (job.root + number) % shape.ranks } else { job.root });
-        let data_bytes = job.bytes_of_round(number);
-        let round = round_schedule(spec, index, job, &Shape { root, data_bytes, ..shape.clone() })?;
-        if job.round_bytes.is_some() {
-            check_equal_count(index, job, number, rounds.first(), &round)?;
+        let root = Rank((shape.root.0 + if collective.root_shift { number } else { 0 }) % shape.ranks);
+        let data_bytes = collective.bytes_of_round(number);
+        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() })
+            .map_err(|error| refuse(&error))?;
+        if collective.round_bytes.is_some() {
+            check_equal_count(index, collective, number, rounds.first(), &round)?;
         }
         transfers += round.transfers().len() as u64 * u64::from(if number == 0 { cycle } else { 0 });
-        check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
+        check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| refuse(&error))?;
         rounds.push(round);
     }
     Ok(in_phases(&rounds, barrier))
@@ -44,7 +72,7 @@ pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
 /// Checks that a round of another size has as many transfers as the `first`, because they share queue pairs.
 fn check_equal_count(
     index: u32,
-    job: &JobSpec,
+    collective: &CollectiveSpec,
     number: u32,
     first: Option<&Schedule>,
     round: &Schedule,
@@ -54,31 +82,18 @@ fn check_equal_count(
         return Ok(());
     }
     let [of_first, of_round] = counts;
-    let sizes = [0, number].map(|number| job.bytes_of_round(number));
+    let sizes = [0, number].map(|number| collective.bytes_of_round(number));
     let counts = format!("{of_first} transfers of {} bytes and {of_round} of {} bytes", sizes[0], sizes[1]);
-    Err(unsupported(format!("jobs[{index}].round_bytes"), counts, "sizes with as many transfers each"))
+    Err(unsupported(format!("jobs[{index}].work.round_bytes"), counts, "sizes with as many transfers each"))
 }
 
-/// Schedule of one round.
-fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> Result<Schedule, SpecError> {
-    let schedule = match job.arrivals {
-        None => workload::schedule_for(&job.collective, &job.algorithm, shape),
-        Some(given) => {
-            let given = arrivals(given);
-            workload::open_loop_for(
-                &job.collective,
-                &job.algorithm,
-                shape,
-                given,
-                Seed(spec.seed),
-                job.stream,
-            )
-        }
-    };
-    let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
-    let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
+/// Schedule of one round of a collective.
+fn of_round(job: &JobSpec, collective: &CollectiveSpec, shape: &Shape) -> Result<Schedule, WorkloadError> {
+    let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
+    let schedule = workload::schedule_for(name, algorithm, shape)?;
+    let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
     let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
-    check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
+    check_transfers(transfers, LISTED_TRANSFERS_MAX)?;
     // Transfers within a host are copied without a handshake.
     let is_large = |transfer: &Transfer| {
         let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
@@ -101,12 +116,15 @@ pub fn check_jobs(spec: &RunSpec) -> Result<u64, SpecError> {
 /// Number of transfers in a job's schedule. For open-loop traffic, handshakes and differing rounds the
 /// schedule is generated to count them.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
-    if job.arrivals.is_some() || job.rendezvous.is_some() || !job.has_equal_rounds() {
-        return Ok(schedule(spec, index, job)?.transfers().len() as u64);
+    match &job.work {
+        Work::Collective(collective) if collective.has_equal_rounds() && collective.rendezvous.is_none() => {
+            let pattern = &collective.pattern;
+            workload::check_schedule(&pattern.collective, &pattern.algorithm, &shape(spec, job, pattern))
+                .map(|found| found.transfers(job.hosts.len() as u32, pattern.data_bytes))
+                .map_err(|error| job_refusal(index, job, &error))
+        }
+        _ => Ok(schedule(spec, index, job)?.transfers().len() as u64),
     }
-    workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
-        .map(|pattern| pattern.transfers(job.hosts.len() as u32, job.data_bytes))
-        .map_err(|error| job_refusal(index, job, &error))
 }
 
 /// Maximum number of chunks of all jobs; chunks and queue pairs have 32-bit numbers.
@@ -129,18 +147,45 @@ pub(crate) fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) 
 /// Error of a job without schedule, attributed to the responsible field.
 pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
     let field = match error {
-        WorkloadError::Indivisible { .. } => "data_bytes",
-        WorkloadError::ClosedLoop { .. } => "collective",
-        WorkloadError::NoMessages => "arrivals.duration_ps",
-        WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
+        WorkloadError::Indivisible { .. } => "work.pattern.data_bytes",
+        WorkloadError::ClosedLoop { .. } => "work.pattern.collective",
+        WorkloadError::NoMessages => "work.duration_ps",
+        WorkloadError::TooManyTransfers { .. } if job.work.open_loop().is_some() => "work.duration_ps",
         WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
-        _ => "algorithm",
+        _ => "work.pattern.algorithm",
     };
     refusal(&format!("jobs[{index}].{field}"), error)
 }
 
-/// Arrival process of a job's open-loop messages.
-pub const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
+/// Volume of a round of a job, without its schedule. A round of the mean size represents those of a cycle,
+/// except for the largest transfer.
+///
+/// # Errors
+/// If the job has no schedule.
+pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecError> {
+    let (pattern, mean_bytes, arrivals) = match &job.work {
+        Work::Collective(collective) => (&collective.pattern, collective.mean_round_bytes(), None),
+        Work::OpenLoop(open_loop) => {
+            (&open_loop.pattern, open_loop.pattern.data_bytes, Some(arrivals(open_loop)))
+        }
+        Work::Storage(_) => return Err(storage_refusal(index)),
+    };
+    let volume_of = |data_bytes| {
+        let shape = Shape { data_bytes, ..shape(spec, job, pattern) };
+        volume_for(&pattern.collective, &pattern.algorithm, &shape, arrivals)
+            .map_err(|error| refusal(&format!("jobs[{index}].work.pattern.algorithm"), &error))
+    };
+    let largest_bytes = volume_of(pattern.data_bytes)?.largest_bytes;
+    Ok(Volume { largest_bytes, ..volume_of(mean_bytes)? })
+}
+
+/// Error of a storage job, which has no schedule.
+fn storage_refusal(index: u32) -> SpecError {
+    unsupported(format!("jobs[{index}].work.kind"), "storage", "work with a schedule")
+}
+
+/// Arrival process of open-loop messages.
+const fn arrivals(spec: &OpenLoopSpec) -> Arrivals {
     let process = match spec.process {
         ArrivalProcess::Poisson => Process::Poisson,
         ArrivalProcess::Constant => Process::Constant,

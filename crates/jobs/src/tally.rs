@@ -7,7 +7,7 @@
 
 use crate::Stopped;
 use record::{Batch, ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
-use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength};
+use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength, Work};
 use std::collections::BTreeMap;
 use units::{NumberMap, Seed, StreamFamily};
 
@@ -216,18 +216,22 @@ fn in_batches<T>(
 impl Measured {
     fn of(job: &JobSpec) -> Self {
         let all = Self { from_ps: 0, before_ps: u64::MAX, is_by_delivery: false, is_storage: false };
-        if let Some(arrivals) = &job.arrivals {
-            let before_ps = job.start_ps + arrivals.duration_ps + 1;
-            return Self { before_ps, is_by_delivery: true, ..all };
-        }
-        let Some(storage) = &job.storage else { return all };
-        let before_ps = match storage.length {
-            StorageLength::Duration { duration_ps } if job.repeat.rounds().is_some() => {
-                job.start_ps + duration_ps
+        match &job.work {
+            Work::Collective(_) => all,
+            Work::OpenLoop(open_loop) => {
+                let before_ps = job.start_ps + open_loop.duration_ps + 1;
+                Self { before_ps, is_by_delivery: true, ..all }
             }
-            _ => u64::MAX,
-        };
-        Self { from_ps: job.start_ps + storage.warm_up_ps, before_ps, is_storage: true, ..all }
+            Work::Storage(storage) => {
+                let before_ps = match storage.length {
+                    StorageLength::Duration { duration_ps } if job.repeat.rounds().is_some() => {
+                        job.start_ps + duration_ps
+                    }
+                    _ => u64::MAX,
+                };
+                Self { from_ps: job.start_ps + storage.warm_up_ps, before_ps, is_storage: true, ..all }
+            }
+        }
     }
 
     /// Time of a storage operation within the measured interval [ps]. An operation cut off at the end of the

@@ -17,7 +17,7 @@ const SWITCHES_MAX: u64 = 8;
 /// control and one more timeout, plus the latest start, the longest software time, the longest time for which
 /// messages are offered and the times of the PFC watchdog.
 pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
-    let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
+    let offers = |job: &JobSpec| job.work.open_loop().map_or(0, |open_loop| open_loop.duration_ps);
     let wait = |job: &JobSpec| {
         let software = job.start_ps.saturating_add(software(spec, job)).saturating_add(offers(job));
         software.saturating_add(service_ps(job))
@@ -69,8 +69,8 @@ fn slowest_link(fabric: &Fabric) -> Rate {
 
 /// Time for which a target serves all operations that the clients of a job may have outstanding [ps].
 fn service_ps(job: &JobSpec) -> u64 {
-    let storing = |rate| Rate::from_bps(rate).span_of(job.data_bytes).0;
-    job.storage.map_or(0, |storage| {
+    job.work.storage().map_or(0, |storage| {
+        let storing = |rate| Rate::from_bps(rate).span_of(storage.block_bytes).0;
         let each = storage.service_time_ps + storage.service_rate_bps.map_or(0, storing);
         each.saturating_mul(u64::from(storage.clients) * u64::from(storage.depth))
     })
@@ -79,11 +79,14 @@ fn service_ps(job: &JobSpec) -> u64 {
 /// Maximum time for which a rank is busy with one message from each other rank, a copy of its data, and the
 /// computation of a round [ps].
 fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
-    let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
     let memory = spec.fabric.shared_memory;
-    let copy = Rate::from_bps(memory.rate_bps).span_of(job.data_bytes).0.saturating_add(memory.latency_ps);
-    let busy = each.saturating_mul(job.hosts.len() as u64).saturating_add(job.step_overhead_ps);
-    busy.saturating_mul(estimate::transfers_per_message(job))
-        .saturating_add(copy)
-        .saturating_add(job.compute_ps.unwrap_or(0))
+    let copy = Rate::from_bps(memory.rate_bps).span_of(job.work.transfer_bytes_max());
+    let copy_ps = copy.0.saturating_add(memory.latency_ps);
+    job.work.collective().map_or(copy_ps, |collective| {
+        let each = collective.send_overhead_ps.saturating_add(collective.receive_overhead_ps);
+        let busy = each.saturating_mul(job.hosts.len() as u64).saturating_add(collective.step_overhead_ps);
+        busy.saturating_mul(estimate::transfers_per_message(job))
+            .saturating_add(copy_ps)
+            .saturating_add(collective.compute_ps)
+    })
 }

@@ -160,9 +160,10 @@ fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
     let schedules = spec.jobs.iter().zip(&flows.schedules);
     let of_schedules = schedules.map(|(job, schedule)| job.bytes_of_all_rounds(schedule.total_bytes()));
-    let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).map(|job| {
-        let operations = estimate::storage_operations(spec, &world.fabric, job);
-        operations.saturating_mul(job.data_bytes)
+    let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).filter_map(|job| {
+        let storage = job.work.storage()?;
+        let operations = estimate::storage_operations(spec, &world.fabric, job, storage);
+        Some(operations.saturating_mul(storage.block_bytes))
     });
     of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
 }

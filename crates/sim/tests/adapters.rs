@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, dcqcn, run, run_in_full, run_with, single_switch, tables};
+use common::{Recorder, collective, dcqcn, pattern_of, run, run_in_full, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
@@ -22,7 +22,7 @@ const NO_START: AdapterConfig = AdapterConfig {
 /// Host 0 sends one chunk to host 1 over one switch.
 fn one_flow(bytes: u64, message_bytes: u64) -> RunSpec {
     let mut spec = collective(single_switch(2), 2, "incast", "parallel", bytes);
-    spec.jobs[0].root = 1;
+    pattern_of(&mut spec.jobs[0]).root = 1;
     spec.transport.message_bytes = message_bytes;
     spec
 }

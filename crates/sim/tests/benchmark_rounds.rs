@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, single_switch, tables};
+use common::{collective, collective_of, leaf_spine, pattern_of, run, single_switch, tables};
 use proptest::prelude::*;
 use record::ChunkRow;
 use spec::{JobSummary, QpMode, RankTimes, RendezvousSpec, RepeatSpec, RoundTimes, RunSpec, RunStatus};
@@ -36,7 +36,7 @@ fn end_at(chunks: &[ChunkRow], round: u32, rank: u32) -> u64 {
 fn rounds_to_warm_up_are_rounds_that_do_not_count() {
     let all = repeated(collective(leaf_spine(4), 8, "all-gather", "ring", 1 << 20), 5);
     let mut some = repeated(all.clone(), 3);
-    some.jobs[0].warm_up_rounds = 2;
+    collective_of(&mut some.jobs[0]).warm_up_rounds = 2;
     let ((of_all, chunks), (of_some, _)) = (outcome(&all), outcome(&some));
     assert_eq!(tables(&run(&all).1), tables(&run(&some).1));
     assert_eq!([of_all.rounds, of_all.warm_up_rounds, of_some.rounds, of_some.warm_up_rounds], [5, 0, 3, 2]);
@@ -55,7 +55,8 @@ fn rounds_to_warm_up_are_rounds_that_do_not_count() {
 fn a_round_takes_at_least_as_long_as_its_slowest_chunk_though_rounds_overlap() {
     for (name, algorithm, shifts) in [("incast", "parallel", false), ("broadcast", "parallel", true)] {
         let mut spec = repeated(collective(single_switch(4), 4, name, algorithm, 1 << 16), 3);
-        (spec.jobs[0].root_shift, spec.jobs[0].warm_up_rounds) = (shifts, 2);
+        (collective_of(&mut spec.jobs[0]).root_shift, collective_of(&mut spec.jobs[0]).warm_up_rounds) =
+            (shifts, 2);
         let (job, chunks) = outcome(&spec);
         let fct = |chunk: &ChunkRow| chunk.completed_ps.unwrap() - chunk.start_ps.unwrap();
         let slowest = |round| of_round(&chunks, round).map(fct).max().unwrap();
@@ -73,12 +74,13 @@ fn the_root_moves_on_from_round_to_round() {
     {
         for rounds in [3, 11] {
             let mut spec = repeated(collective(single_switch(4), 4, name, algorithm, 1 << 16), rounds);
-            (spec.jobs[0].root, spec.jobs[0].root_shift) = (2, true);
+            (pattern_of(&mut spec.jobs[0]).root, collective_of(&mut spec.jobs[0]).root_shift) = (2, true);
             let (job, chunks) = outcome(&spec);
             assert_eq!((job.rounds, job.chunks), (rounds, chunks.len() as u64));
             for round in 0..rounds {
                 let mut alone = repeated(spec.clone(), 1);
-                (alone.jobs[0].root, alone.jobs[0].root_shift) = ((2 + round) % 4, false);
+                (pattern_of(&mut alone.jobs[0]).root, collective_of(&mut alone.jobs[0]).root_shift) =
+                    ((2 + round) % 4, false);
                 let key =
                     |chunk: &ChunkRow| (chunk.src_rank, chunk.dst_rank, chunk.step, chunk.payload_bytes);
                 let mut found: Vec<_> = of_round(&chunks, round).map(key).collect();
@@ -97,9 +99,10 @@ fn rounds_of_other_roots_may_have_other_numbers_of_handshakes() {
         let mut spec = repeated(collective(single_switch(4), 3, "gather", "parallel", 3 << 16), rounds);
         // Ranks 0 and 1 share a host: only transfers to and from rank 2 have a handshake.
         spec.jobs[0].hosts = vec![0, 0, 1];
-        spec.jobs[0].root_shift = true;
+        collective_of(&mut spec.jobs[0]).root_shift = true;
         spec.transport.qp_mode = QpMode::PerPair;
-        spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+        collective_of(&mut spec.jobs[0]).rendezvous =
+            Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
         let (job, chunks) = outcome(&spec);
         assert_eq!((job.rounds, job.chunks), (rounds, chunks.len() as u64));
         // Handshakes are no rows: each round has its two payload chunks.
@@ -112,7 +115,7 @@ fn rounds_of_other_roots_may_have_other_numbers_of_handshakes() {
 #[test]
 fn queue_pairs_are_those_of_the_ranks_whatever_the_root() {
     let mut spec = repeated(collective(single_switch(4), 4, "gather", "parallel", 1 << 16), 12);
-    spec.jobs[0].root_shift = true;
+    collective_of(&mut spec.jobs[0]).root_shift = true;
     let (_, chunks) = outcome(&spec);
     let mut pairs: Vec<_> = chunks.iter().map(|chunk| (chunk.src_rank, chunk.dst_rank, chunk.qp)).collect();
     pairs.sort_unstable();
@@ -130,7 +133,7 @@ fn nobody_begins_a_round_before_all_have_ended_the_one_before() {
         let mut spec = repeated(collective(leaf_spine(4), 8, name, algorithm, 8 << 16), 4);
         let (_, free) = outcome(&spec);
         assert!((1..4).any(|round| begin(&free, round) < end(&free, round - 1)), "{name} {algorithm}");
-        spec.jobs[0].barrier = true;
+        collective_of(&mut spec.jobs[0]).barrier = true;
         let (job, chunks) = outcome(&spec);
         // A hop there takes 400 + 500 + 400 ns and more, and there are three steps.
         assert!(
@@ -152,7 +155,7 @@ fn nobody_begins_a_round_before_all_have_ended_the_one_before() {
 #[test]
 fn rank_times_are_those_of_each_rank_from_barrier_to_end() {
     let mut spec = repeated(collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 << 16), 4);
-    (spec.jobs[0].barrier, spec.jobs[0].warm_up_rounds) = (true, 1);
+    (collective_of(&mut spec.jobs[0]).barrier, collective_of(&mut spec.jobs[0]).warm_up_rounds) = (true, 1);
     let (job, chunks) = outcome(&spec);
     let begin = |round, rank| {
         let own = of_round(&chunks, round).filter(|chunk| chunk.src_rank == rank);
@@ -173,7 +176,7 @@ fn the_time_of_a_rank_ends_when_it_has_taken_in_what_arrived() {
     let mut spec = repeated(collective(single_switch(2), 2, "incast", "parallel", 1 << 16), 1);
     let rank_times = |spec: &RunSpec| outcome(spec).0.rank_times.expect("complete");
     let without = rank_times(&spec);
-    spec.jobs[0].receive_overhead_ps = 30_000_000;
+    collective_of(&mut spec.jobs[0]).receive_overhead_ps = 30_000_000;
     let with = rank_times(&spec);
     // The sender has its acknowledgement long before.
     assert_eq!(with.min_ps, without.max_ps);
@@ -184,7 +187,7 @@ fn the_time_of_a_rank_ends_when_it_has_taken_in_what_arrived() {
 fn payload_keeps_its_paths_where_there_are_barriers() {
     let free = repeated(collective(leaf_spine(4), 8, "gather", "tree", 8 << 16), 2);
     let mut with = free.clone();
-    with.jobs[0].barrier = true;
+    collective_of(&mut with.jobs[0]).barrier = true;
     let key =
         |chunk: &ChunkRow| (chunk.round, chunk.src_rank, chunk.dst_rank, chunk.qp, chunk.udp_source_port);
     let keys = |spec: &RunSpec| {
@@ -213,7 +216,8 @@ proptest! {
         }
         let job = &mut spec.jobs[0];
         job.hosts = (0..ranks).map(|rank| rank / processes).collect();
-        (job.barrier, job.warm_up_rounds, job.receive_overhead_ps) = (true, warm_up_rounds, overhead_ns * 1_000);
+        let work = collective_of(job);
+        (work.barrier, work.warm_up_rounds, work.receive_overhead_ps) = (true, warm_up_rounds, overhead_ns * 1_000);
         let (job, chunks) = outcome(&spec);
         prop_assert_eq!((job.rounds, job.warm_up_rounds), (rounds, warm_up_rounds));
         prop_assert_eq!(chunks.len() as u64, job.chunks);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, run, run_in_full, run_with, single_switch, tables};
+use common::{Recorder, collective, pattern_of, run, run_in_full, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use spec::{FailureSpec, LossRecovery, RunSpec, RunStatus};
 
@@ -13,7 +13,7 @@ const FRAME_BITS: u64 = (4096 + 62) * 8;
 /// Host 0 sends one message to host 1 over one switch and never sends anything again.
 fn counted(failures: Vec<FailureSpec>) -> RunSpec {
     let mut spec = collective(single_switch(2), 2, "incast", "parallel", FRAMES * 4096);
-    spec.jobs[0].root = 1;
+    pattern_of(&mut spec.jobs[0]).root = 1;
     spec.transport.message_bytes = 1 << 30;
     spec.transport.recovery = LossRecovery::None;
     spec.transport.ack_every = 1 << 20;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, dynamic_pfc, run, run_with, switch_ring, tables};
+use common::{Recorder, collective, dynamic_pfc, pattern_of, run, run_with, switch_ring, tables};
 use fabricbench_sim::Path;
 use record::{ChunkRow, EventRow, PortRow};
 use spec::{PfcSpec, RunSpec, RunStatus, StormActionSpec, WatchdogSpec};
@@ -16,7 +16,7 @@ fn two_hops_clockwise(switches: u32, hosts: u32) -> RunSpec {
             job.name = format!("ring{host}");
             job.stream = host;
             job.hosts = (0..switches).map(|rank| (2 * rank % switches) * hosts + host).collect();
-            job.data_bytes = u64::from(switches) * (4 << 20);
+            pattern_of(&mut job).data_bytes = u64::from(switches) * (4 << 20);
             job
         })
         .collect();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, completion_ps, leaf_spine, link, run, run_in_full, tables};
+use common::{Recorder, collective, completion_ps, leaf_spine, link, pattern_of, run, run_in_full, tables};
 use record::PortRow;
 use spec::{EcmpHash, FailureSpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
@@ -38,7 +38,7 @@ fn one_flow(spines: u32, frames: u64) -> RunSpec {
         fabric_link: link(30),
     });
     let mut spec = collective(topology, 2, "incast", "parallel", frames * 4096);
-    spec.jobs[0].root = 1;
+    pattern_of(&mut spec.jobs[0]).root = 1;
     spec.transport.message_bytes = 1 << 30;
     spec.transport.timeout_ps = 500_000_000;
     spec.fabric.convergence_time_ps = 20_000_000;

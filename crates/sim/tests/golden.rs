@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, single_switch};
+use common::{collective, collective_of, leaf_spine, run, single_switch};
 use spec::{FatTree, RunSpec, TopologySpec};
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ fn per_pair() -> RunSpec {
     spec.transport.qp_mode = spec::QpMode::PerPair;
     spec.transport.qps_per_rank_pair = 2;
     spec.jobs[0].hosts = vec![0, 1, 4, 5, 2, 3, 6, 7];
-    spec.jobs[0].step_overhead_ps = 2_000_000;
+    collective_of(&mut spec.jobs[0]).step_overhead_ps = 2_000_000;
     spec
 }
 

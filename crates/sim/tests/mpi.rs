@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, single_switch, tables};
+use common::{collective, collective_of, leaf_spine, run, single_switch, tables};
 use record::ChunkRow;
 use spec::{QpMode, RendezvousSpec, RepeatSpec, RunSpec, RunStatus};
 
@@ -24,7 +24,8 @@ fn per_pair(ranks: u32, name: &str, algorithm: &str, bytes: u64) -> RunSpec {
 }
 
 fn with_handshake(mut spec: RunSpec, threshold_bytes: u64) -> RunSpec {
-    spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes, control_bytes: CONTROL_BYTES });
+    collective_of(&mut spec.jobs[0]).rendezvous =
+        Some(RendezvousSpec { threshold_bytes, control_bytes: CONTROL_BYTES });
     spec
 }
 
@@ -41,7 +42,7 @@ fn a_handshake_takes_a_round_trip_and_the_software_of_two_messages() {
     let message = |bytes| {
         let mut spec = per_pair(2, "incast", "parallel", bytes);
         spec.jobs[0].hosts = vec![0, 5];
-        spec.jobs[0].step_overhead_ps = overhead;
+        collective_of(&mut spec.jobs[0]).step_overhead_ps = overhead;
         spec
     };
     // The way back is as long.
@@ -110,7 +111,7 @@ fn a_rank_copies_its_own_block_before_it_posts() {
     spec.jobs[0].repeat = RepeatSpec::Rounds { rounds: 3 };
     spec.jobs[0].start_ps = 5_000;
     let plain = chunks(&spec);
-    spec.jobs[0].copies_own_block = true;
+    collective_of(&mut spec.jobs[0]).copies_own_block = true;
     let copied = chunks(&spec);
     let copy = block * COPY_PS_PER_BYTE;
     for (plain, copied) in plain.iter().zip(&copied) {

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{collective, completion_ps, dynamic_pfc, run, run_in_full, run_with, single_switch, tables};
+use common::{
+    collective, completion_ps, dynamic_pfc, pattern_of, run, run_in_full, run_with, single_switch, tables,
+};
 use fabricbench_sim::Path;
 use spec::{FailureSpec, ImpairmentSpec, NicDirection, RunSpec, RunStatus};
 
@@ -13,7 +15,7 @@ const FRAME_PS: u64 = (4096 + 62 + 20) * 20;
 /// Host 0 sends one message to host 1 over one switch.
 fn one_flow(changes: &[(u64, u32, u32)]) -> RunSpec {
     let mut spec = collective(single_switch(2), 2, "incast", "parallel", FRAMES * 4096);
-    spec.jobs[0].root = 1;
+    pattern_of(&mut spec.jobs[0]).root = 1;
     spec.fabric.switch.pfc = Some(dynamic_pfc());
     let change = |&(at_ps, host, throughput_ppm): &_| FailureSpec::NicThroughput {
         at_ps,

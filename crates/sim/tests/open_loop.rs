@@ -2,20 +2,15 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, single_switch};
+use common::{collective, leaf_spine, offer, pattern_of, run, single_switch};
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ForwardingSpec, FullMesh, LossRecovery, QpMode, RunSpec, RunStatus,
-    TopologySpec,
+    ArrivalProcess, ForwardingSpec, FullMesh, LossRecovery, QpMode, RunSpec, RunStatus, TopologySpec,
 };
 
 /// Traffic of 8 KB messages at `rate_gbps` for 200 us.
 fn traffic(topology: TopologySpec, ranks: u32, pattern: &str, rate_gbps: u64) -> RunSpec {
     let mut spec = collective(topology, ranks, pattern, "parallel", 8 << 10);
-    spec.jobs[0].arrivals = Some(ArrivalsSpec {
-        process: ArrivalProcess::Poisson,
-        rate_bps: rate_gbps * 1_000_000_000,
-        duration_ps: 200_000_000,
-    });
+    offer(&mut spec.jobs[0], ArrivalProcess::Poisson, rate_gbps * 1_000_000_000, 200_000_000);
     spec.transport.qp_mode = QpMode::PerPair;
     spec
 }
@@ -55,8 +50,7 @@ fn a_message_waits_for_those_before_it_from_its_offer_on() {
 #[test]
 fn constant_traffic_has_equal_gaps_out_of_step() {
     let mut spec = traffic(single_switch(4), 4, "permutation", 100);
-    spec.jobs[0].arrivals =
-        spec.jobs[0].arrivals.map(|given| ArrivalsSpec { process: ArrivalProcess::Constant, ..given });
+    offer(&mut spec.jobs[0], ArrivalProcess::Constant, 100_000_000_000, 200_000_000);
     let (_, recorder) = run(&spec);
     let mut phases = Vec::new();
     for rank in 0..4 {
@@ -87,11 +81,10 @@ fn a_message_alone_takes_the_unloaded_time_to_the_picosecond() {
             ] {
                 let mut spec = traffic(topology.clone(), 2, "incast", 1);
                 spec.jobs[0].hosts = vec![6, 1];
-                spec.jobs[0].data_bytes = bytes;
+                pattern_of(&mut spec.jobs[0]).data_bytes = bytes;
                 // One message in each third of 10 ms; a window that never closes.
                 let rate_bps = bytes * 8 * 300;
-                let process = ArrivalProcess::Constant;
-                spec.jobs[0].arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps: 10_000_000_000 });
+                offer(&mut spec.jobs[0], ArrivalProcess::Constant, rate_bps, 10_000_000_000);
                 spec.transport.recovery = recovery;
                 spec.transport.ooo_window_packets = 10_000;
                 spec.fabric.switch.forwarding = forwarding;
@@ -115,6 +108,6 @@ fn a_pattern_that_is_no_traffic_is_refused() {
     let error = fabricbench_sim::check(&spec).unwrap_err().to_string();
     assert_eq!(
         error,
-        "jobs[0].collective: all-to-all with arrivals; allowed: incast, permutation, uniform-random"
+        "jobs[0].work.pattern.collective: all-to-all with arrivals; allowed: incast, permutation, uniform-random"
     );
 }

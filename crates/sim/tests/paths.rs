@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, leaf_spine, run};
+use common::{Recorder, collective, leaf_spine, run, set_pattern};
 use fabricbench_sim::path_choices;
 use record::PathRow;
 use spec::{EcmpHash, LoadBalancing, RunSpec};
@@ -16,8 +16,7 @@ fn two_jobs() -> RunSpec {
     other.name = "other".into();
     other.stream = 1;
     other.hosts = vec![2, 3, 6, 7];
-    other.collective = "all-reduce".into();
-    other.algorithm = "ring".into();
+    set_pattern(&mut other, "all-reduce", "ring");
     spec.jobs.push(other);
     spec
 }

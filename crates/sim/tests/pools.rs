@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    Recorder, any_residence, collective, dynamic_pfc, leaf_spine, reside, run, run_with, single_switch,
-    supported, tables,
+    Recorder, any_residence, collective, dynamic_pfc, leaf_spine, pattern_of, reside, run, run_with,
+    single_switch, supported, tables,
 };
 use fabricbench_sim::Path;
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn pauses_at(recorder: &Recorder, tier: u32) -> Vec<u64> {
 #[test]
 fn a_pool_of_a_switch_alone_gives_the_same_rows_as_its_undivided_buffer() {
     let mut spec = collective(single_switch(6), 6, "all-to-all", "parallel", 12 << 20);
-    spec.jobs[0].collective = "gather".into();
+    pattern_of(&mut spec.jobs[0]).collective = "gather".into();
     let mut pfc = dynamic_pfc();
     pfc.headroom_bytes = Some(80_000);
     spec.fabric.switch.pfc = Some(pfc);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{collective, completion_ps, dynamic_pfc, leaf_spine, run};
+use common::{collective, completion_ps, dynamic_pfc, leaf_spine, run, work};
 use proptest::prelude::*;
 use spec::{JobSpec, JobSummary, LeafSpine, LossRecovery, RunSpec, RunStatus, SchedulingSpec, TopologySpec};
 
@@ -22,7 +22,7 @@ fn classes(priorities: &[u8], bytes: impl Fn(usize) -> u64) -> RunSpec {
         hosts: vec![hosts + index as u32, index as u32],
         stream: index as u32,
         priority: Some(priority),
-        data_bytes: bytes(index),
+        work: work("incast", "parallel", bytes(index)),
         ..spec.jobs[0].clone()
     };
     spec.jobs = priorities.iter().enumerate().map(job).collect();

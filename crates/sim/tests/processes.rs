@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, single_switch};
+use common::{collective, collective_of, leaf_spine, run, single_switch};
 use record::ChunkRow;
 use spec::{RepeatSpec, RunSpec, RunStatus};
 
@@ -84,8 +84,8 @@ fn each_rank_has_rounds_of_its_own() {
 fn a_rank_is_busy_with_each_message_it_sends_and_takes_in() {
     let (send, receive) = (700_000, 900_000);
     let mut spec = collective(single_switch(4), 4, "all-to-all", "parallel", 4 * 1024);
-    spec.jobs[0].send_overhead_ps = send;
-    spec.jobs[0].receive_overhead_ps = receive;
+    collective_of(&mut spec.jobs[0]).send_overhead_ps = send;
+    collective_of(&mut spec.jobs[0]).receive_overhead_ps = receive;
     let mut starts: Vec<_> = chunks(&spec)
         .iter()
         .filter(|chunk| chunk.src_rank == 0)
@@ -102,7 +102,7 @@ fn a_rank_is_busy_with_each_message_it_sends_and_takes_in() {
         of(1).start_ps.expect("there is one") - before.delivered_ps.expect("there is one")
     };
     assert_eq!(step(&ring), 0);
-    ring.jobs[0].send_overhead_ps = send;
-    ring.jobs[0].receive_overhead_ps = receive;
+    collective_of(&mut ring.jobs[0]).send_overhead_ps = send;
+    collective_of(&mut ring.jobs[0]).receive_overhead_ps = receive;
     assert_eq!(step(&ring), send + receive);
 }

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{collective, run, single_switch};
+use common::{collective, offer, run, single_switch};
 use fabricbench_sim::{Observer, Options, Progress, Stopped};
 use record::Batch;
-use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LeafSpine, LinkSpec, QpMode, RunSpec, TopologySpec};
+use spec::{ArrivalProcess, CableSpec, LeafSpine, LinkSpec, QpMode, RunSpec, TopologySpec};
 
 /// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap
 /// [bytes].
@@ -44,11 +44,9 @@ impl Observer<Progress> for Waits {
 fn poisson(topology: TopologySpec, ranks: u32, port_bps: u64, load_percent: u64, messages: u64) -> RunSpec {
     let mut spec = collective(topology, ranks, "incast", "parallel", PAYLOAD_BYTES);
     let payload_bps = port_bps / 100 * load_percent * PAYLOAD_BYTES / WIRE_BYTES;
-    spec.jobs[0].arrivals = Some(ArrivalsSpec {
-        process: ArrivalProcess::Poisson,
-        rate_bps: payload_bps / u64::from(ranks - 1),
-        duration_ps: messages * PAYLOAD_BYTES * 8_000 * 1_000_000 / (payload_bps / 1_000),
-    });
+    let rate_bps = payload_bps / u64::from(ranks - 1);
+    let duration_ps = messages * PAYLOAD_BYTES * 8_000 * 1_000_000 / (payload_bps / 1_000);
+    offer(&mut spec.jobs[0], ArrivalProcess::Poisson, rate_bps, duration_ps);
     spec.transport.qp_mode = QpMode::PerPair;
     spec.transport.ack_every = 1;
     spec.observe.series_points = 0;
@@ -64,7 +62,7 @@ fn waits(spec: &RunSpec) -> Waits {
 /// Mean waiting time of an M/D/1 queue, rho / (2 (1 - rho)) service times (Pollaczek and Khinchine), at the
 /// load that was drawn: of `messages` in the time of the spec, in millionths.
 fn theory_ppm(spec: &RunSpec, messages: u64, service_ps: u64) -> u64 {
-    let duration_ps = spec.jobs[0].arrivals.expect("open loop").duration_ps;
+    let duration_ps = spec.jobs[0].work.open_loop().expect("open loop").duration_ps;
     let busy_ps = u128::from(messages * service_ps);
     (busy_ps * 1_000_000 / (2 * (u128::from(duration_ps) - busy_ps))) as u64
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, leaf_spine, run, single_switch};
+use common::{Recorder, collective, leaf_spine, pattern_of, run, single_switch};
 use fabricbench_sim::capture;
 use record::{ChunkRow, ChunkStatus};
 use spec::{
@@ -108,7 +108,7 @@ fn chunks_of_one_queue_pair_keep_their_own_counts() {
 fn pin(spec: &mut RunSpec, uplink: impl Fn(&ChunkRow) -> u32) {
     // Which queue pairs cross is known from a run without pins.
     let mut small = spec.clone();
-    small.jobs.iter_mut().for_each(|job| job.data_bytes = 8 * 4096);
+    small.jobs.iter_mut().for_each(|job| pattern_of(job).data_bytes = 8 * 4096);
     let (_, recorder) = run(&small);
     let crossing = recorder.chunks.iter().filter(|chunk| chunk.src_host / 4 != chunk.dst_host / 4);
     let pins = crossing.map(|chunk| PinSpec {

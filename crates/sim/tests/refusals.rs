@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{collective, dynamic_pfc, ecn, leaf_spine};
+use common::{collective, dynamic_pfc, ecn, leaf_spine, pattern_of, set_pattern};
 use spec::{
     LoadBalancing, PfcSpec, PinSpec, RatioSpec, RunSpec, SchedulingSpec, StormActionSpec, WatchdogSpec,
     XoffSpec,
@@ -36,8 +36,8 @@ fn headroom_that_does_not_fit() {
 
 #[test]
 fn more_packets_than_a_requester_counts() {
-    let text = refusal(|spec| spec.jobs[0].data_bytes = 1 << 50);
-    assert!(text.starts_with("jobs[0].data_bytes: 1125899906842624; allowed: 17"), "{text}");
+    let text = refusal(|spec| pattern_of(&mut spec.jobs[0]).data_bytes = 1 << 50);
+    assert!(text.starts_with("jobs[0].work.pattern.data_bytes: 1125899906842624; allowed: 17"), "{text}");
     assert!(text.ends_with("bytes, at most 4294967294 packets"), "{text}");
 }
 
@@ -168,7 +168,7 @@ fn scheduled_switches_where_they_do_not_fit() {
 fn more_queue_pairs_at_a_host_than_packets_can_number() {
     let text = refusal(|spec| {
         spec.jobs[0].hosts = (0..300_000).map(|rank| u32::from(rank > 0)).collect();
-        (spec.jobs[0].collective, spec.jobs[0].algorithm) = ("incast".into(), "linear".into());
+        set_pattern(&mut spec.jobs[0], "incast", "linear");
         spec.transport.qps_per_rank_pair = 1_024;
     });
     assert_eq!(text, "jobs[0].hosts: 307198976 queue pairs at one host; allowed: at most 268435456");
@@ -178,7 +178,7 @@ fn more_queue_pairs_at_a_host_than_packets_can_number() {
 fn more_chunks_than_can_be_numbered() {
     let text = refusal(|spec| {
         spec.jobs[0].hosts = (0..1_500).map(|rank| rank % 8).collect();
-        (spec.jobs[0].collective, spec.jobs[0].algorithm) = ("all-reduce".into(), "ring".into());
+        set_pattern(&mut spec.jobs[0], "all-reduce", "ring");
         spec.transport.qps_per_rank_pair = 1_024;
     });
     assert_eq!(

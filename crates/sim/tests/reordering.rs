@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, completion_ps, link, run, run_with, tables};
+use common::{Recorder, collective, completion_ps, link, pattern_of, run, run_with, tables};
 use fabricbench_sim::Path;
 use spec::{ExtraDelaySpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
@@ -22,7 +22,7 @@ fn sprayed(delays_ps: &[u64], recovery: LossRecovery) -> RunSpec {
         fabric_link: link(30),
     });
     let mut spec = collective(topology, 2, "incast", "parallel", FRAMES * 4096);
-    spec.jobs[0].root = 1;
+    pattern_of(&mut spec.jobs[0]).root = 1;
     spec.transport.message_bytes = 1 << 30;
     spec.transport.recovery = recovery;
     spec.transport.timeout_ps = 1_000_000_000;

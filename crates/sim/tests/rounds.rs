@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{collective, completion_ps, leaf_spine, run, single_switch};
+use common::{
+    collective, collective_of, completion_ps, leaf_spine, pattern_of, run, set_pattern, single_switch, work,
+};
 use record::ChunkStatus;
 use spec::{JobSpec, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus};
 
@@ -13,8 +15,8 @@ fn with_neighbour(data_bytes: u64, neighbour_bytes: u64) -> RunSpec {
         name: "neighbour".into(),
         stream: 1,
         hosts: vec![4, 5, 6, 7],
-        data_bytes: neighbour_bytes,
         repeat: RepeatSpec::UntilOthersEnd {},
+        work: work("all-reduce", "ring", neighbour_bytes),
         ..spec.jobs[0].clone()
     };
     spec.jobs.push(neighbour);
@@ -80,9 +82,9 @@ fn a_rank_computes_before_it_posts_anything_of_a_round() {
     const COMPUTE_PS: u64 = 30_000_000;
     for (barrier, hosts) in [(false, 8), (true, 8), (false, 2)] {
         let mut spec = repeated(collective(leaf_spine(4), hosts, "all-gather", "ring", 1 << 20), 3);
-        spec.jobs[0].barrier = barrier;
+        collective_of(&mut spec.jobs[0]).barrier = barrier;
         let without_ps = completion_ps(&run(&spec).0);
-        spec.jobs[0].compute_ps = Some(COMPUTE_PS);
+        collective_of(&mut spec.jobs[0]).compute_ps = COMPUTE_PS;
         let (summary, recorder) = run(&spec);
         let with_ps = completion_ps(&summary);
         // Ranks that end a round some hops later than others also begin the next one later.
@@ -113,7 +115,7 @@ fn a_rank_computes_before_it_posts_anything_of_a_round() {
 #[test]
 fn a_computation_that_takes_longer_than_any_message_is_no_stall() {
     let mut spec = repeated(collective(single_switch(4), 4, "all-reduce", "ring", 1 << 20), 2);
-    spec.jobs[0].compute_ps = Some(500_000_000_000);
+    collective_of(&mut spec.jobs[0]).compute_ps = 500_000_000_000;
     let (summary, _) = run(&spec);
     assert_eq!(summary.status, RunStatus::Complete);
     assert!(completion_ps(&summary) > 1_000_000_000_000);
@@ -150,8 +152,7 @@ fn a_neighbour_without_a_complete_round_is_no_failure() {
 /// A neighbour whose three senders overrun their share of the buffer; the rest is more than a ring needs.
 fn with_lossy_neighbour(recovery: LossRecovery) -> RunSpec {
     let mut spec = with_neighbour(64 << 20, 1 << 20);
-    spec.jobs[1].collective = "incast".into();
-    spec.jobs[1].algorithm = "parallel".into();
+    set_pattern(&mut spec.jobs[1], "incast", "parallel");
     spec.fabric.switch.buffer.size_bytes = 200_000;
     spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
     spec.transport.recovery = recovery;
@@ -206,8 +207,8 @@ fn a_round_that_lost_frames_for_good_never_completes() {
 /// Sizes of rounds in MiB.
 fn sized(spec: &mut RunSpec, job: usize, sizes: &[u64]) {
     let bytes: Vec<_> = sizes.iter().map(|size| size << 20).collect();
-    spec.jobs[job].data_bytes = *bytes.iter().max().expect("sizes");
-    spec.jobs[job].round_bytes = Some(bytes);
+    pattern_of(&mut spec.jobs[job]).data_bytes = *bytes.iter().max().expect("sizes");
+    collective_of(&mut spec.jobs[job]).round_bytes = Some(bytes);
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn a_round_of_each_size_takes_what_that_size_takes_alone() {
         spec.transport.qp_mode = mode;
         let alone = SIZES.map(|size| {
             let mut alone = spec.clone();
-            alone.jobs[0].data_bytes = size << 20;
+            pattern_of(&mut alone.jobs[0]).data_bytes = size << 20;
             completion_ps(&run(&alone).0)
         });
         let mut series = repeated(spec, 8);
@@ -260,16 +261,16 @@ fn a_neighbour_of_several_sizes_begins_again_after_the_last() {
 #[test]
 fn sizes_that_an_algorithm_cuts_in_different_numbers_of_chunks_are_refused() {
     let mut spec = repeated(collective(single_switch(8), 8, "all-reduce", "double-binary-tree", 1 << 20), 2);
-    spec.jobs[0].round_bytes = Some(vec![4096, 1 << 20]);
+    collective_of(&mut spec.jobs[0]).round_bytes = Some(vec![4096, 1 << 20]);
     let error = fabricbench_sim::check(&spec).expect_err("refused").to_string();
-    assert!(error.contains("jobs[0].round_bytes"), "{error}");
+    assert!(error.contains("jobs[0].work.round_bytes"), "{error}");
 }
 
 #[test]
 fn rounds_of_several_sizes_have_one_root() {
     for (pattern, algorithm) in [("gather", "parallel"), ("broadcast", "tree"), ("reduce", "rabenseifner")] {
         let mut spec = repeated(collective(single_switch(4), 4, pattern, algorithm, 1 << 20), 2);
-        spec.jobs[0].root = 1;
+        pattern_of(&mut spec.jobs[0]).root = 1;
         sized(&mut spec, 0, &[1, 2]);
         let (summary, recorder) = run(&spec);
         assert_eq!((summary.jobs[0].status, summary.jobs[0].rounds), (RunStatus::Complete, 2), "{pattern}");

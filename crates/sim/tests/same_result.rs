@@ -2,14 +2,17 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, run_with, single_switch, supported, switch_ring, tables};
+use common::{
+    collective, collective_of, leaf_spine, pattern_of, run, run_with, set_pattern, single_switch, supported,
+    switch_ring, tables,
+};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ChunksObserved, CongestionKind, Custom, CustomLink, CustomSwitch, EcmpHash,
-    FatTree, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, MultiPlane,
-    NicDirection, QpMode, RailOptimised, RailPods, RatioSpec, RendezvousSpec, RepeatSpec, RunSpec, RunStatus,
-    SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
+    ArrivalProcess, ChunksObserved, CollectiveSpec, CongestionKind, Custom, CustomLink, CustomSwitch,
+    EcmpHash, FatTree, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery,
+    MultiPlane, NicDirection, QpMode, RailOptimised, RailPods, RatioSpec, RendezvousSpec, RepeatSpec,
+    RunSpec, RunStatus, SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -111,54 +114,56 @@ fn balancings() -> Vec<LoadBalancing> {
 fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
     let rate_bps = 4_000_000_000 * load_percent;
     let process = if seed & 1 == 0 { ArrivalProcess::Poisson } else { ArrivalProcess::Constant };
-    let duration_ps = 20 * job.data_bytes * 8_000_000 / (rate_bps / 1_000_000);
-    job.arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps });
+    let duration_ps = 20 * pattern_of(job).data_bytes * 8_000_000 / (rate_bps / 1_000_000);
+    common::offer(job, process, rate_bps, duration_ps);
     job.repeat = RepeatSpec::Rounds { rounds: 1 };
-    (job.send_overhead_ps, job.receive_overhead_ps) = (0, 0);
     // Nothing is received in turn.
-    job.algorithm = "parallel".into();
-    (job.rendezvous, job.copies_own_block) = (None, false);
-    (job.warm_up_rounds, job.root_shift, job.barrier) = (0, false, false);
+    pattern_of(job).algorithm = "parallel".into();
 }
 
 /// Rounds as a benchmark makes them: some to warm up, other roots, barriers in between.
 fn vary_rounds(job: &mut JobSpec, warm_up_rounds: u32, root_shift: bool, barrier: bool) {
-    job.warm_up_rounds = warm_up_rounds;
-    job.root_shift =
-        root_shift && matches!(&*job.collective, "gather" | "scatter" | "broadcast" | "reduce" | "incast");
-    job.barrier = barrier;
+    let work = collective_of(job);
+    let is_rooted =
+        matches!(&*work.pattern.collective, "gather" | "scatter" | "broadcast" | "reduce" | "incast");
+    (work.warm_up_rounds, work.root_shift, work.barrier) = (warm_up_rounds, root_shift && is_rooted, barrier);
 }
 
 /// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks
 /// have one.
 fn add_handshake(spec: &mut RunSpec, threshold_bytes: u64, control_bytes: u64) {
-    let job = &mut spec.jobs[0];
-    job.copies_own_block = matches!(&*job.collective, "all-to-all" | "all-gather");
+    let work = collective_of(&mut spec.jobs[0]);
+    work.copies_own_block = matches!(&*work.pattern.collective, "all-to-all" | "all-gather");
     if spec.transport.qp_mode == QpMode::PerPair {
         let control_bytes = control_bytes.min(4_096);
-        job.rendezvous = Some(RendezvousSpec { threshold_bytes, control_bytes });
+        work.rendezvous = Some(RendezvousSpec { threshold_bytes, control_bytes });
     }
 }
 
 /// A job on the other hosts that goes on until this one has ended.
 fn neighbour_of(job: &JobSpec, collective: &str, algorithm: &str, hosts: &[u32]) -> JobSpec {
-    let ranks = hosts.len() as u32;
-    JobSpec {
+    let mut neighbour = JobSpec {
         name: "neighbour".into(),
         stream: 1,
         hosts: hosts.to_vec(),
-        collective: collective.into(),
-        algorithm: algorithm.into(),
-        data_bytes: 40_961 * u64::from(ranks),
         start_ps: 3_000_000,
         repeat: RepeatSpec::UntilOthersEnd {},
-        warm_up_rounds: 0,
-        root_shift: job.root_shift && collective == job.collective,
-        arrivals: None,
-        copies_own_block: false,
-        compute_ps: None,
+        work: common::work(collective, algorithm, 40_961 * hosts.len() as u64),
         ..job.clone()
+    };
+    if let Some(like) = job.work.collective() {
+        let plain = collective_of(&mut neighbour);
+        let pattern = plain.pattern.clone();
+        let root_shift = like.root_shift && collective == like.pattern.collective;
+        *plain = CollectiveSpec {
+            pattern,
+            root_shift,
+            copies_own_block: false,
+            warm_up_rounds: 0,
+            ..like.clone()
+        };
     }
+    neighbour
 }
 
 /// Scheduled switches in place of Ethernet ones, without what does not go with them.
@@ -257,8 +262,8 @@ prop_compose! {
         spec.jobs[0].hosts = (0..ranks).map(|rank| hosts[(rank / ranks_per_host) as usize]).collect();
         spec.jobs[0].repeat = RepeatSpec::Rounds { rounds };
         if let Some((send_ns, receive_ns)) = overheads_ns {
-            spec.jobs[0].send_overhead_ps = send_ns * 1_000;
-            spec.jobs[0].receive_overhead_ps = receive_ns * 1_000;
+            collective_of(&mut spec.jobs[0]).send_overhead_ps = send_ns * 1_000;
+            collective_of(&mut spec.jobs[0]).receive_overhead_ps = receive_ns * 1_000;
         }
         if let Some((threshold_bytes, control_bytes)) = handshake {
             add_handshake(&mut spec, threshold_bytes, control_bytes);
@@ -518,7 +523,8 @@ fn events_at_the_same_time_have_one_order_on_any_number_of_threads() {
         spec.transport.qp_mode = if is_announced { QpMode::PerPair } else { QpMode::PerChunk };
         (spec.transport.timeout_ps, spec.transport.retry_count) = (2_000_000, 0);
         if is_announced {
-            spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+            collective_of(&mut spec.jobs[0]).rendezvous =
+                Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
         }
         let (summary, recorder) = run(&spec);
         let times: Vec<u64> = recorder.events.iter().map(|event| event.time_ps).collect();
@@ -547,8 +553,7 @@ fn jobs_run_side_by_side() {
     other.name = "other".into();
     other.stream = 1;
     other.hosts = vec![7, 6, 5, 4];
-    other.collective = "all-reduce".into();
-    other.algorithm = "ring".into();
+    set_pattern(&mut other, "all-reduce", "ring");
     other.start_ps = 5_000_000;
     spec.jobs.push(other);
     let (summary, recorder) = run(&spec);
@@ -611,11 +616,7 @@ fn a_run_ends_with_a_queue_pair_that_fails_while_data_comes() {
     spec.transport.qp_mode = QpMode::PerPair;
     spec.transport.timeout_ps = 50_000_000;
     spec.transport.message_bytes = 131_072;
-    spec.jobs[0].arrivals = Some(ArrivalsSpec {
-        process: ArrivalProcess::Constant,
-        rate_bps: 176_000_000_000,
-        duration_ps: 1_019_656_363,
-    });
+    common::offer(&mut spec.jobs[0], ArrivalProcess::Constant, 176_000_000_000, 1_019_656_363);
     let (summary, recorder) = run(&spec);
     assert_eq!(summary.jobs[0].chunks_failed, 7);
     let (on_two, other) = run_with(&spec, 2, Path::Auto);

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{Recorder, collective, completion_ps, dynamic_pfc, link, run, run_with, scheduled, tables};
+use common::{
+    Recorder, collective, completion_ps, dynamic_pfc, link, pattern_of, run, run_with, scheduled, tables,
+    work,
+};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
@@ -35,8 +38,7 @@ fn beside(spec: &mut RunSpec, name: &str, hosts: &[u32], bytes: u64) {
         name: name.into(),
         stream: spec.jobs.len() as u32,
         hosts: hosts.to_vec(),
-        collective: "send-receive".into(),
-        data_bytes: bytes,
+        work: work("send-receive", "parallel", bytes),
         ..spec.jobs[0].clone()
     };
     spec.jobs.push(job);
@@ -89,7 +91,7 @@ fn incast_leaves_another_port_of_the_same_leaf_alone_and_ethernet_with_pfc_does_
     let mut spec = incast(32 << 20);
     beside(&mut spec, "victim", &[3, 9], 4 << 20);
     let mut alone = spec.clone();
-    alone.jobs[0].data_bytes = 4_096;
+    pattern_of(&mut alone.jobs[0]).data_bytes = 4_096;
     let (with, without) = (victim(&spec), victim(&alone));
     assert_close(with, without, 5);
     assert!(without < line_time_ps(4 << 20) * 101 / 100 + 6_000_000, "{without}");
@@ -104,7 +106,7 @@ fn incast_leaves_another_port_of_the_same_leaf_alone_and_ethernet_with_pfc_does_
 fn a_permutation_across_leaves_runs_at_line_rate() {
     let mut spec = on_scheduled(fabric(4, 4, 2), 16, "permutation", 8 << 20);
     // Ranks that differ by 4 are on different leaves: every leaf sends to another alone.
-    spec.jobs[0].collective = "send-receive".into();
+    pattern_of(&mut spec.jobs[0]).collective = "send-receive".into();
     spec.jobs[0].hosts = (0..4).flat_map(|pair| [pair, pair + 4, pair + 8, pair + 12]).collect();
     let (summary, recorder) = run(&spec);
     for chunk in &recorder.chunks {
@@ -231,7 +233,7 @@ prop_compose! {
             fabric_link: link(30),
         });
         let mut spec = on_scheduled(topology, ranks, pattern.0, kib_per_part * 1024 * parts);
-        spec.jobs[0].algorithm = pattern.1.into();
+        pattern_of(&mut spec.jobs[0]).algorithm = pattern.1.into();
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
         spec.seed = seed;
         spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{collective, run, single_switch};
+use common::{collective, collective_of, run, single_switch, storage_work, work};
 use record::{ChunkRow, SeriesRow};
-use spec::{JobSpec, RepeatSpec, RunSpec, RunStatus, RunSummary, SchedulingSpec, StorageLength, StorageSpec};
+use spec::{JobSpec, RepeatSpec, RunSpec, RunStatus, RunSummary, SchedulingSpec, StorageSpec, Work};
 
 /// The same spec with another job like its first, on the same hosts.
 fn with_twin(mut spec: RunSpec, change: impl FnOnce(&mut JobSpec)) -> RunSpec {
@@ -60,11 +60,10 @@ fn jobs_of_several_kinds_complete_on_the_same_hosts_and_are_counted_apart() {
     let mut spec = collective(single_switch(6), 4, "all-reduce", "ring", 1 << 20);
     spec.observe.series_interval_ps = 1_000_000;
     spec = with_twin(spec, |job| {
-        (job.collective, job.algorithm) = ("all-to-all".into(), "parallel".into());
+        job.work = work("all-to-all", "parallel", 5 << 18);
         job.hosts = vec![3, 1, 1, 0, 2];
-        job.data_bytes = 5 << 18;
         job.repeat = RepeatSpec::Rounds { rounds: 3 };
-        job.barrier = true;
+        collective_of(job).barrier = true;
     });
     let mut endless = spec.jobs[0].clone();
     (endless.name, endless.stream, endless.repeat) = ("endless".into(), 2, RepeatSpec::UntilOthersEnd {});
@@ -86,7 +85,7 @@ fn jobs_of_several_kinds_complete_on_the_same_hosts_and_are_counted_apart() {
 #[test]
 fn ranks_of_different_jobs_are_different_processes() {
     let mut spec = collective(single_switch(4), 4, "scatter", "parallel", 4 << 10);
-    spec.jobs[0].send_overhead_ps = 5_000_000;
+    collective_of(&mut spec.jobs[0]).send_overhead_ps = 5_000_000;
     let spec = with_twin(spec, |_| {});
     let (summary, recorder) = run(&spec);
     assert_eq!(duration(&summary, 0).abs_diff(duration(&summary, 1)) / 1_000_000, 0);
@@ -101,19 +100,7 @@ fn ranks_of_different_jobs_are_different_processes() {
 fn a_host_may_serve_storage_and_have_ranks() {
     let spec = collective(single_switch(4), 4, "all-to-all", "parallel", 4 << 20);
     let spec = with_twin(spec, |job| {
-        (job.collective, job.algorithm) = ("storage".into(), "closed-loop".into());
-        job.data_bytes = 64 << 10;
-        job.storage = Some(StorageSpec {
-            clients: 2,
-            depth: 4,
-            read_ppm: 500_000,
-            length: StorageLength::Operations { operations: 40 },
-            warm_up_ps: 0,
-            in_capsule_bytes: 4 << 10,
-            outstanding_reads: 16,
-            service_rate_bps: None,
-            service_time_ps: 0,
-        });
+        job.work = Work::Storage(StorageSpec { read_ppm: 500_000, ..storage_work(2, 4, 40, 64 << 10) });
     });
     let (summary, recorder) = run(&spec);
     assert!(duration(&summary, 0) > 0 && duration(&summary, 1) > 0);

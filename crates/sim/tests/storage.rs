@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, run_with, single_switch, tables};
+use common::{collective, leaf_spine, run, run_with, single_switch, storage_work, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use record::ChunkRow;
 use spec::{
     ForwardingSpec, FullMesh, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec,
-    TopologySpec,
+    TopologySpec, Work,
 };
 use std::collections::BTreeMap;
 
@@ -23,23 +23,16 @@ fn storage(
     depth: u32,
     operations: u64,
 ) -> RunSpec {
-    let mut spec = collective(topology, clients + targets, "storage", "closed-loop", block_bytes);
-    spec.jobs[0].storage = Some(StorageSpec {
-        clients,
-        depth,
-        read_ppm: 0,
-        length: StorageLength::Operations { operations },
-        warm_up_ps: 0,
-        in_capsule_bytes: 4 * KIB,
-        outstanding_reads: 16,
-        service_rate_bps: None,
-        service_time_ps: 0,
-    });
+    let mut spec = collective(topology, clients + targets, "all-to-all", "parallel", 1);
+    spec.jobs[0].work = Work::Storage(storage_work(clients, depth, operations, block_bytes));
     spec
 }
 
 fn of(spec: &mut RunSpec) -> &mut StorageSpec {
-    spec.jobs[0].storage.as_mut().expect("a storage job")
+    match &mut spec.jobs[0].work {
+        Work::Storage(storage) => storage,
+        other => panic!("{other:?} is no storage"),
+    }
 }
 
 fn span(row: &ChunkRow) -> u64 {
@@ -195,10 +188,10 @@ fn check_conservation(spec: &RunSpec, rows: &[ChunkRow]) {
         of_pair.sort_unstable();
         assert!((0..).zip(of_pair.iter()).all(|(number, &found)| number == found));
     }
-    if let Some(StorageLength::Operations { operations }) = spec.jobs[0].storage.map(|storage| storage.length)
+    if let Some(StorageSpec { length: StorageLength::Operations { operations }, clients, .. }) =
+        spec.jobs[0].work.storage()
     {
-        let clients = spec.jobs[0].storage.map_or(0, |storage| u64::from(storage.clients));
-        assert_eq!(rows.len() as u64, operations * clients);
+        assert_eq!(rows.len() as u64, operations * u64::from(*clients));
     }
 }
 

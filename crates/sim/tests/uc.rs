@@ -2,14 +2,17 @@
 
 mod common;
 
-use common::{Recorder, collective, completion_ps, leaf_spine, run, run_with, single_switch, tables};
+use common::{
+    Recorder, collective, collective_of, completion_ps, leaf_spine, offer, pattern_of, run, run_with,
+    single_switch, tables,
+};
 use fabricbench_sim::{Path, capture};
 use proptest::prelude::*;
 use record::ChunkStatus;
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ExtraDelaySpec, FailureSpec, FixedConfig, ImpairmentSpec, LoadBalancing,
-    LossRecovery, MessageCounts, NicDirection, PfcSpec, QpMode, QpType, RateControlSpec, RendezvousSpec,
-    RepeatSpec, RunSpec, RunStatus, XoffSpec,
+    ArrivalProcess, ExtraDelaySpec, FailureSpec, FixedConfig, ImpairmentSpec, LoadBalancing, LossRecovery,
+    MessageCounts, NicDirection, PfcSpec, QpMode, QpType, RateControlSpec, RendezvousSpec, RepeatSpec,
+    RunSpec, RunStatus, XoffSpec,
 };
 use wire::{Extension, Opcode, RoceFrame};
 
@@ -39,10 +42,8 @@ fn messages(summary: &spec::RunSummary) -> MessageCounts {
 
 #[test]
 fn a_transfer_takes_serialisation_and_propagation_and_no_acknowledgement() {
-    for bytes in [0_u64, 1, 4096, 4097, 8 * 4096, 1 << 20, (1 << 20) + 5] {
-        let mut spec = transfer(bytes.max(1));
-        spec.jobs[0].data_bytes = bytes.max(1);
-        let bytes = spec.jobs[0].data_bytes;
+    for bytes in [1_u64, 4096, 4097, 8 * 4096, 1 << 20, (1 << 20) + 5] {
+        let spec = transfer(bytes);
         let reliable = run(&spec).0;
         let (summary, recorder) = run(&unreliable(spec));
         let [packets, messages_sent] = [4096, 8 * 4096].map(|size| bytes.div_ceil(size));
@@ -152,12 +153,15 @@ fn variants() -> Vec<RunSpec> {
     };
     add(|spec| spec.jobs[0].hosts = vec![0, 0, 1, 1, 2, 3]);
     add(|spec| {
-        (spec.jobs[0].repeat, spec.jobs[0].warm_up_rounds) = (RepeatSpec::Rounds { rounds: 3 }, 1);
+        spec.jobs[0].repeat = RepeatSpec::Rounds { rounds: 3 };
+        collective_of(&mut spec.jobs[0]).warm_up_rounds = 1;
         spec.transport.qp_mode = QpMode::PerPair;
     });
     add(|spec| {
-        (spec.jobs[0].repeat, spec.jobs[0].barrier) = (RepeatSpec::Rounds { rounds: 2 }, true);
-        spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+        spec.jobs[0].repeat = RepeatSpec::Rounds { rounds: 2 };
+        let collective = collective_of(&mut spec.jobs[0]);
+        collective.rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+        collective.barrier = true;
     });
     add(|spec| (spec.transport.qps_per_rank_pair, spec.transport.message_bytes) = (3, 5_000));
     add(|spec| {
@@ -193,11 +197,7 @@ fn every_kind_of_job_completes_where_nothing_is_lost() {
 #[test]
 fn open_loop_traffic_reports_what_arrived() {
     let mut spec = losing(collective(single_switch(4), 4, "permutation", "parallel", 64 << 10), 1_000);
-    spec.jobs[0].arrivals = Some(ArrivalsSpec {
-        process: ArrivalProcess::Poisson,
-        rate_bps: 50_000_000_000,
-        duration_ps: 2_000_000_000,
-    });
+    offer(&mut spec.jobs[0], ArrivalProcess::Poisson, 50_000_000_000, 2_000_000_000);
     let (summary, recorder) = run(&unreliable(spec));
     let waits = recorder
         .chunks
@@ -218,7 +218,8 @@ fn what_is_in_flight_when_a_job_is_cut_off_has_not_failed() {
     let mut background = spec.jobs[0].clone();
     (spec.jobs[0].hosts, background.hosts) = (vec![0, 2], vec![2, 3]);
     (background.name, background.stream) = ("background".into(), 1);
-    (background.repeat, background.data_bytes) = (RepeatSpec::UntilOthersEnd {}, 64 << 10);
+    background.repeat = RepeatSpec::UntilOthersEnd {};
+    pattern_of(&mut background).data_bytes = 64 << 10;
     spec.jobs.push(background);
     let (summary, recorder) = run(&unreliable(spec));
     assert_eq!(summary.jobs[1].status, RunStatus::Complete, "host 1 alone loses frames");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, curve, ecn, leaf_spine, run, single_switch, tables, tcp};
+use common::{Recorder, collective, curve, ecn, leaf_spine, pattern_of, run, single_switch, tables, tcp};
 use record::PortRow;
 use spec::{
     ColourSpec, ColouringSpec, CongestionKind, EcnSpec, ImpairmentSpec, JobSpec, LeafSpine, MarkerSpec,
@@ -101,7 +101,7 @@ fn what_is_beyond_the_committed_rate_is_dropped_before_what_is_within() {
 #[test]
 fn the_queue_stands_where_what_is_dropped_is_what_is_too_much() {
     let mut spec = two_jobs();
-    spec.jobs.iter_mut().for_each(|job| job.data_bytes = 32 << 20);
+    spec.jobs.iter_mut().for_each(|job| pattern_of(job).data_bytes = 32 << 20);
     spec.transport.qp_mode = spec::QpMode::PerPair;
     set_wred(
         &mut spec,

@@ -12,8 +12,9 @@ pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all, unsupported};
 pub use run::*;
 pub use summary::*;
 
-/// Version of [`RunSpec`] and of the record tables; incremented by changes that affect readers.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of [`RunSpec`] and of the record tables; incremented by changes that affect readers. Since 2 a job
+/// has its [`Work`].
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The JSON Schema of [`RunSpec`], from which other languages generate their definitions.
 pub fn run_spec_schema() -> schemars::Schema {

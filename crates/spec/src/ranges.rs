@@ -98,13 +98,14 @@ mod tests {
         let json = json!({
             "fabric": {"topology": {"kind": "leaf-spine", "spines": 0}, "switch": {"scheduling": scheduling, "ecn": {"dynamic": {"interval_ps": 1}}, "pfc": null}},
             "transport": {"mtu_bytes": 1_000, "retry_count": 65_536, "rate_control": rate_control},
-            "jobs": [{"arrivals": null}, {"arrivals": {"rate_bps": 0}}],
+            "jobs": [{"work": {"kind": "open-loop", "rate_bps": 0}}, {"work": {"kind": "storage", "depth": 0}}],
         });
         let expected = [
             "fabric.switch.ecn.dynamic.interval_ps: 1; allowed: 1000000 to 1000000000000",
             "fabric.switch.scheduling.quantum_bytes[1]: 0; allowed: 1 to 1073741824",
             "fabric.topology.spines: 0; allowed: 1 to 4294967295",
-            "jobs[1].arrivals.rate_bps: 0; allowed: 1 to 100000000000000",
+            "jobs[0].work.rate_bps: 0; allowed: 1 to 100000000000000",
+            "jobs[1].work.depth: 0; allowed: 1 to 65535",
             "transport.mtu_bytes: 1000; allowed: 256, 512, 1024, 2048, 4096",
             "transport.rate_control.beta_ppm: 5000000000; allowed: 0 to 1000000",
             "transport.retry_count: 65536; allowed: 0 to 65535",

@@ -25,6 +25,7 @@ from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
 from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.engine import describe
 from fabricbench.plan.expand import PlannedTrial
+from fabricbench.work import collective_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -190,10 +191,10 @@ def _check(spec: Mapping[str, Any]) -> None:
     for part in unsupported(spec):
         raise RefusedError(part.field, part.found, part.allowed)
     for number, job in enumerate(spec["jobs"]):
-        if job.get("compute_ps"):
+        if collective_of(job).get("compute_ps"):
             actual = "time to compute in each round"
             raise RefusedError(
-                f"jobs[{number}].compute_ps", actual, "0 on hosts, whose ranks compute nothing"
+                f"jobs[{number}].work.compute_ps", actual, "0 on hosts, whose ranks compute nothing"
             )
     if (chunks := spec["observe"]["chunks"]) != "all":
         raise RefusedError("observe.chunks", str(chunks), "all on hosts: each chunk has a row")
@@ -228,7 +229,7 @@ def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
     if fabric.get("failures"):
         yield "failures of the plan are not caused"
     overheads = ("send_overhead_ps", "receive_overhead_ps", "copies_own_block")
-    if any(job[name] for job in spec["jobs"] for name in overheads):
+    if any(collective_of(job).get(name) for job in spec["jobs"] for name in overheads):
         yield "the time that software takes is that of the hosts: overheads of the plan are not added"
 
 

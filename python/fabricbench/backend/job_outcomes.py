@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.backend.protocol import JobSummary, RunSummary
+from fabricbench.work import collective_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,14 +116,15 @@ class _Rounds:
     """
 
     def __init__(self, job: Mapping[str, Any], rows: pa.Table) -> None:
-        self._job = job
+        self._work = collective_of(job)
+        self._has_barriers = self._work.get("barrier", False)
         self._start_ps = job["start_ps"]
         self.count = _complete_rounds(rows)
-        self._warm_up = min(job["warm_up_rounds"], self.count)
+        self._warm_up = min(self._work.get("warm_up_rounds", 0), self.count)
         self.counted = self.count - self._warm_up
         self._begins, self._ends = _extent(rows)
         self.end_ps = max((self._ends[number] for number in range(self.count)), default=0)
-        self._rank_ends = {} if job["barrier"] else _rank_ends(rows)
+        self._rank_ends = {} if self._has_barriers else _rank_ends(rows)
 
     def times(self) -> dict[str, int] | None:
         """Return the total, shortest and longest time of the counted rounds."""
@@ -130,7 +132,7 @@ class _Rounds:
         if not durations:
             return None
         round_times = {"sum_ps": sum(durations), "min_ps": min(durations), "max_ps": max(durations)}
-        if not self._job["barrier"]:
+        if not self._has_barriers:
             # Some ranks may still be in the last warm-up round when others begin the first counted round.
             slowest = max(sum(times) for times in self._of_ranks()) if self._warm_up else None
             round_times["sum_ps"] = self.end_ps - self._start_ps if slowest is None else slowest
@@ -138,7 +140,7 @@ class _Rounds:
 
     def size_times(self) -> list[dict[str, int]]:
         """Return the same by data size, for jobs with several sizes; the slowest rank sets a round's time."""
-        cycle = self._job.get("round_bytes") or ()
+        cycle = self._work.get("round_bytes", ())
         sizes: dict[int, list[int]] = defaultdict(list)
         for number, duration in enumerate(self._took() if cycle else (), self._warm_up):
             sizes[cycle[number % len(cycle)]].append(duration)
@@ -155,7 +157,7 @@ class _Rounds:
 
     def _took(self) -> list[int]:
         """Return the time of each counted round."""
-        if self._job["barrier"]:
+        if self._has_barriers:
             return [self._ends[number] - self._begin(number) for number in range(self._warm_up, self.count)]
         if self.count == 1:
             return [self.end_ps - self._start_ps][: self.counted]
@@ -167,7 +169,7 @@ class _Rounds:
 
     def rank_times(self) -> dict[str, int] | None:
         """Return the smallest, mean and largest of the ranks' mean round times."""
-        if self._job["barrier"] or not self.counted or not self._rank_ends:
+        if self._has_barriers or not self.counted or not self._rank_ends:
             return None
         means = [sum(times) // len(times) for times in self._of_ranks()]
         return {"min_ps": min(means), "mean_ps": sum(means) // len(means), "max_ps": max(means)}

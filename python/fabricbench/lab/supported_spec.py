@@ -26,6 +26,7 @@ from fabricbench.plan._run_spec import (
 )
 from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.expand import canonical_json
+from fabricbench.work import collective_of
 
 DEEP_BUFFER_BYTES: Final = (1 << 32) - 1
 """Replaces PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""
@@ -103,10 +104,10 @@ def _queue_pairs_max(spec: RunSpec) -> int:
 
 
 def _job(job: JobSpec, omissions: _Omissions) -> JobSpec:
-    if not job.get("compute_ps"):
+    if not collective_of(job).get("compute_ps"):
         return job
     omissions.add("jobs.compute", "ranks compute nothing between their rounds")
-    return cast("JobSpec", {**job, "compute_ps": 0})
+    return cast("JobSpec", {**job, "work": {**job["work"], "compute_ps": 0}})
 
 
 def _with_own_memory(spec: RunSpec, fabric: FabricSpec, omissions: _Omissions) -> FabricSpec:
@@ -114,7 +115,10 @@ def _with_own_memory(spec: RunSpec, fabric: FabricSpec, omissions: _Omissions) -
 
     A copy in a lab takes negligible time at the lab's scale.
     """
-    if not any(job["copies_own_block"] or len(set(job["hosts"])) < len(job["hosts"]) for job in spec["jobs"]):
+    if not any(
+        collective_of(job).get("copies_own_block") or len(set(job["hosts"])) < len(job["hosts"])
+        for job in spec["jobs"]
+    ):
         return fabric
     omissions.add("fabric.shared_memory", "ranks copy within their host as fast as the machine lets them")
     memory = {**fabric["shared_memory"], "rate_bps": LIMITS["SharedMemorySpec.rate_bps"][1]}

@@ -28,8 +28,8 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     """Yield the parts of a run that endpoints do not have."""
     allowed, why = "none on hosts: collectives only", "endpoints run collectives only"
     for number, job in enumerate(spec["jobs"]):
-        if job["storage"] is not None:
-            yield Unsupported(f"jobs[{number}].storage", "storage", allowed, why)
+        if job["work"]["kind"] == "storage":
+            yield Unsupported(f"jobs[{number}].work.kind", "storage", allowed, why)
     if spec["transport"].get("connection") == "uc":
         allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"
         yield Unsupported("transport.connection", "unreliable connections", allowed_type, promise)

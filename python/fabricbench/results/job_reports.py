@@ -21,6 +21,7 @@ from fabricbench.results.sizes import shown_bytes, shown_size
 from fabricbench.results.solo_trials import Alone, Solos
 from fabricbench.store import Trial, TrialFacts
 from fabricbench.store.record.tables import TableFolder
+from fabricbench.work import collective_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,8 +71,7 @@ class JobReport:
     @property
     def has_sizes(self) -> bool:
         """Whether the rounds of the job have several data sizes; this report is of one of them."""
-        specs = self.trial.facts.run_spec["jobs"]
-        return any(spec["name"] == self.summary.job and "round_bytes" in spec for spec in specs)
+        return "round_bytes" in collective_of(self.job_spec)
 
     @property
     def sized_job(self) -> tuple[str, int]:

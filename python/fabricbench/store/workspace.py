@@ -27,7 +27,7 @@ from fabricbench.store.catalog.databases import catalog_database
 from fabricbench.store.catalog.rows import TRIAL_ID
 from fabricbench.store.catalog.schema import FINISHED, IS_FINISHED, NOT_IN_TRASH, RUNNING
 from fabricbench.store.catalog.sql import Connection, Sql, all_of, one_of
-from fabricbench.store.catalog.trial import Trial, TrialFacts, to_json
+from fabricbench.store.catalog.trial import Trial, TrialFacts
 from fabricbench.store.catalog.trials import Catalog, UnreadableRow
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.names import (
@@ -243,14 +243,14 @@ class Workspace:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        specs = {to_json(trial.facts.run_spec): trial.facts.backend for trial in trials}
+        specs = {trial.stored_spec: trial.facts.backend for trial in trials}
         with self.database.reading() as connection:
             same_spec = all_of(one_of("run_spec", specs), IS_FINISHED, NOT_IN_TRASH)
             by_attempt = {trial.attempt: trial for trial in self.catalog.where(connection, same_spec)}
         others = [
             trial
             for trial in by_attempt.values()
-            if specs.get(to_json(trial.facts.run_spec)) not in (None, trial.facts.backend)
+            if specs.get(trial.stored_spec) not in (None, trial.facts.backend)
         ]
         return sorted(others, key=lambda trial: -trial.attempt)
 

@@ -78,7 +78,7 @@ def _round_bounds(
     yield "the shortest round is no shorter than its chunks", shortest_ps >= min(spans)
     yield "the longest round is no shorter than its chunks", longest_ps >= max(spans)
     # Rounds of other sizes are in between.
-    has_other_rounds = job.spec["barrier"] or "round_bytes" in job.spec
+    has_other_rounds = job.collective.get("barrier") or "round_bytes" in job.collective
     yield "rounds together hold what is measured", has_other_rounds or total_ps >= max(_spans(job, []))
 
 
@@ -90,7 +90,7 @@ def _spans(job: JobRecord, keys: list[str]) -> list[int]:
     that it receives have arrived. Ranks that send nothing are left out.
     """
     sent = job.measured.select("round", "start_ps", rank="src_rank", end="completed_ps")
-    if job.spec["barrier"]:
+    if job.collective.get("barrier"):
         ranks = sent
         keys_of_rank = keys
     else:

@@ -192,7 +192,7 @@ def _loses_no_data(record: Record) -> bool:
 
 def _is_written(record: Record) -> pl.Expr:
     """Return whether the data of a chunk are sent by RDMA WRITE, in messages of the transport."""
-    storage = [job.name for job in record.jobs.values() if job.spec["storage"]]
+    storage = [job.name for job in record.jobs.values() if job.is_storage]
     return ~pl.col("job").is_in(storage)
 
 
@@ -279,7 +279,7 @@ def row_count_laws(record: Record) -> Iterator[Violation]:
     for job in record.parts:
         if not job.is_collective or job.is_open_ended:
             continue
-        rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
+        rounds = job.rounds_planned
         counts = job.chunks.group_by("round").len(name="rows").sort("round")
         rule = "each chunk of a round that began has a row"
         bad = pl.col("rows") * rounds != job.results["chunks"]
@@ -289,11 +289,11 @@ def row_count_laws(record: Record) -> Iterator[Violation]:
 def step_laws(record: Record) -> Iterator[Violation]:
     """Yield chunks that a rank forwards before they have arrived."""
     for job in record.jobs.values():
-        algorithm = job.spec["algorithm"]
+        algorithm = job.pattern["algorithm"]
         if algorithm in ("ring", "ring-bidirectional") and job.is_collective:
             keys = ["round", "channel", "step", "block", "rank"]
             arrived = job.chunks.with_columns(pl.col("step") + 1, rank=pl.col("dst_rank"))
-        elif (job.spec["collective"], algorithm) == ("broadcast", "tree"):
+        elif (job.pattern["collective"], algorithm) == ("broadcast", "tree"):
             keys = ["round", "channel", "rank"]
             arrived = job.chunks.with_columns(rank=pl.col("dst_rank"))
         else:
@@ -342,12 +342,12 @@ def payload_laws(record: Record) -> Iterator[Violation]:
         if not job.is_collective or not job.is_complete or job.spec["repeat"]["kind"] != "rounds":
             continue
         expected_bytes = payload_bytes(
-            job.spec["collective"], job.spec["algorithm"], job.ranks, job.spec["data_bytes"]
+            job.pattern["collective"], job.pattern["algorithm"], job.ranks, job.pattern["data_bytes"]
         )
         if expected_bytes is None:
             continue
         sums = job.chunks.group_by("round").agg(pl.col("payload_bytes").sum()).sort("round")
-        rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
+        rounds = job.rounds_planned
         rule = "payload of a round = closed form of the collective"
         if sums.height != rounds:
             yield Violation(rule, f"chunks of {job.name}: {sums.height} rounds, not {rounds}")

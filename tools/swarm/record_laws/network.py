@@ -35,7 +35,7 @@ def conservation_laws(record: Record) -> Iterator[Violation]:
     if summary["frames_sent"] != summary["frames_delivered"] + lost + in_flight:
         yield Violation("frames sent = delivered + lost + on the way", f"summary: {counts}")
     # The acknowledgement of a storage operation's completion is sent after the operation ends.
-    is_acknowledged = not any(job["storage"] for job in record.spec["jobs"])
+    is_acknowledged = not any(job.is_storage for job in record.jobs.values())
     if (
         record.is_complete
         and record.ends_by_itself
@@ -188,8 +188,10 @@ def host_laws(record: Record) -> Iterator[Violation]:
 
 def _is_plain(record: Record) -> bool:
     """Return whether hosts send only data of complete chunks and acknowledgements."""
-    jobs = record.spec["jobs"]
-    has_other_messages = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
+    jobs = record.jobs.values()
+    has_other_messages = any(
+        job.collective.get("barrier") or job.collective.get("rendezvous") or job.is_storage for job in jobs
+    )
     controlled = record.spec["transport"]["rate_control"] != {"kind": "line-rate"}
     return (
         record.is_complete
@@ -291,11 +293,10 @@ def qp_laws(record: Record) -> Iterator[Violation]:
     for job in record.jobs.values():
         sent, received = int(job.chunks["cnp_tx"].sum()) + job.late["cnp_tx"], int(job.chunks["cnp_rx"].sum())
         # Those of storage answer commands and completions as well, which are in no row.
-        if received > sent and not job.spec["storage"]:
+        if received > sent and not job.is_storage:
             figures = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
             yield Violation("CNP received <= sent", figures)
-    storage = any(job["storage"] for job in record.spec["jobs"])
-    if not storage:
+    if not any(job.is_storage for job in record.jobs.values()):
         yield from first_bad("a queue pair has two ends", "chunks", sums, pl.col("ends") > 1, ("qp", "ends"))
     if not _may_resend(record):
         bad = (pl.col("retransmits") > 0) | (pl.col("naks") > 0)
@@ -308,7 +309,7 @@ def qp_laws(record: Record) -> Iterator[Violation]:
 def _may_resend(record: Record) -> bool:
     keeps_order = record.takes_one_path and not record.spec["fabric"]["failures"]
     # A target may still wait for the acknowledgement of an operation whose row was written.
-    has_targets = any(job["storage"] for job in record.spec["jobs"])
+    has_targets = any(job.is_storage for job in record.jobs.values())
     timeouts = int(record.chunks["timeouts"].sum())
     return has_targets or not (record.is_lossless and keeps_order and not timeouts)
 

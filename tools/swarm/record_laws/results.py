@@ -56,8 +56,7 @@ def _job_status(job: JobRecord) -> Iterator[Violation]:
 
 def _has_all_rounds(job: JobRecord) -> bool:
     """Return whether each round of a job has rows."""
-    rounds = job.spec["repeat"].get("rounds", 1) + job.spec["warm_up_rounds"]
-    return bool(job.chunks["round"].n_unique() == rounds)
+    return bool(job.chunks["round"].n_unique() == job.rounds_planned)
 
 
 def figure_laws(record: Record) -> Iterator[Violation]:
@@ -65,10 +64,10 @@ def figure_laws(record: Record) -> Iterator[Violation]:
     run = _run_figures(record)
     for job in record.parts:
         expected = run | _counters(record, job) | _completion(record, job) | _flows(job) | _latency(job)
-        if job.spec["arrivals"]:
-            expected |= _traffic(job)
-        if job.spec["storage"]:
+        if job.is_storage:
             expected |= _operations(job)
+        elif not job.is_collective:
+            expected |= _traffic(job)
         for name, value in expected.items():
             if not _is_close(value, job.results[name]):
                 figures = f"trials: {job.name}: {name} {job.results[name]}; from the tables: {value}"
@@ -179,20 +178,20 @@ def _completion(record: Record, job: JobRecord) -> Figures:
     if not job.is_complete or not job.outcome["rounds"]:
         return dict.fromkeys(names)
     figures: Figures = {}
-    if "round_bytes" in job.spec:
+    if "round_bytes" in job.collective:
         times = {size_times["data_bytes"]: size_times for size_times in job.outcome["size_times"]}[
-            job.spec["data_bytes"]
+            job.pattern["data_bytes"]
         ]
         figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
-    elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.is_open_ended:
+    elif not (job.collective.get("warm_up_rounds") or job.collective.get("barrier") or job.is_open_ended):
         last_ps = job.chunks["completed_ps"].max()
         assert isinstance(last_ps, int)
         figures["completion_time_ms"] = (last_ps - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
     time_ms = job.results["completion_time_ms"]
     if not job.is_collective or not time_ms:
         return figures | dict.fromkeys(names[1:])
-    algbw = job.spec["data_bytes"] / (time_ms * 1e-3) / 1e9
-    factor = _FACTORS.get(job.spec["collective"])
+    algbw = job.pattern["data_bytes"] / (time_ms * 1e-3) / 1e9
+    factor = _FACTORS.get(job.pattern["collective"])
     busbw = algbw * factor(job.ranks) if factor else algbw
     ideal = 100 * busbw / _goodput(record) if _has_own_ports(record, job) else None
     figures |= {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw, "ideal_percent": ideal}
@@ -203,8 +202,9 @@ def _completion(record: Record, job: JobRecord) -> Figures:
 
 def _has_own_ports(record: Record, job: JobRecord) -> bool:
     """Return whether each rank has its own host port, and only transfers of the measured rounds use it."""
-    moves = job.spec["root_shift"] and job.spec["repeat"].get("rounds") != 1
-    if (moves or job.spec["warm_up_rounds"]) and not job.spec["barrier"]:
+    work = job.collective
+    moves = work["root_shift"] and job.spec["repeat"].get("rounds") != 1
+    if (moves or work["warm_up_rounds"]) and not work["barrier"]:
         return False
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
     nodes = hosts
@@ -222,8 +222,8 @@ def _goodput(record: Record) -> float:
 
 
 def _traffic(job: JobRecord) -> Figures:
-    arrivals = job.spec["arrivals"]
-    end_ps, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
+    duration_ps = job.work["duration_ps"]
+    end_ps, seconds = job.spec["start_ps"] + duration_ps, duration_ps / _PS
     payload = pl.col("payload_bytes")
     figures: Figures = {
         "offered_gb_per_s": job.chunks["payload_bytes"].sum() / seconds / 1e9,
@@ -242,7 +242,7 @@ def _traffic(job: JobRecord) -> Figures:
 
 def _operations(job: JobRecord) -> Figures:
     complete_operations = job.chunks.filter(complete())
-    timed = job.spec["storage"]["length"]["kind"] == "duration" and not job.is_open_ended
+    timed = job.work["length"]["kind"] == "duration" and not job.is_open_ended
     begin, end = _measured_time(job)
     in_time = (pl.col("completed_ps") >= begin) & ((pl.col("completed_ps") < end) if timed else True)
     counted = complete_operations.filter(in_time)
@@ -309,8 +309,8 @@ def little_laws(record: Record) -> Iterator[Violation]:
     counts too much and the last not at all, so weights and completions differ by less than 1 in total.
     """
     for job in record.jobs.values():
-        storage = job.spec["storage"]
-        if not storage or not job.is_complete or job.results["operations_outstanding"] is None:
+        storage = job.work
+        if not job.is_storage or not job.is_complete or job.results["operations_outstanding"] is None:
             continue
         depth = storage["clients"] * storage["depth"]
         outstanding = job.results["operations_outstanding"]
@@ -339,7 +339,7 @@ def _measured_ps(job: JobRecord) -> int:
 
 def _measured_time(job: JobRecord) -> tuple[int, int]:
     """Return begin and end of the measured time of a storage job [ps]."""
-    storage = job.spec["storage"]
+    storage = job.work
     begin: int = job.spec["start_ps"] + storage["warm_up_ps"]
     if storage["length"]["kind"] == "duration" and job.spec["repeat"]["kind"] == "rounds":
         return begin, job.spec["start_ps"] + storage["length"]["duration_ps"]
@@ -355,7 +355,7 @@ def idle_laws(record: Record) -> Iterator[Violation]:
     bad = pl.col("fct_ps") < pl.col("unloaded_ps")
     columns = ("fct_ps", "unloaded_ps", "start_ps", "tx_frames")
     messages = record.chunks.filter(
-        ~pl.col("job").is_in([job["name"] for job in record.spec["jobs"] if job["storage"]])
+        ~pl.col("job").is_in([job.name for job in record.jobs.values() if job.is_storage])
     )
     yield from first_bad("no message is faster than on an idle fabric", "chunks", messages, bad, columns)
 

@@ -13,6 +13,9 @@ import polars as pl
 from tools.swarm.record import PS_BITS, JobRecord, Record, Violation
 from tools.swarm.record_laws.chunks import complete
 
+from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind, pattern_of
+
 _EMPTYING_PS = 10**11
 """Longest time to empty queues of small buffers and fast links; also a reserve for other delays [ps]."""
 SWITCHES_MAX = 8
@@ -94,17 +97,20 @@ def _slowest_pace(transport: Mapping[str, Any]) -> int:
 
 def _software_ps_max(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
     """Return an upper limit of the time of a job without network traffic [ps]."""
-    overhead_ps: int = (job["send_overhead_ps"] + job["receive_overhead_ps"]) * len(job["hosts"])
-    copy = job["data_bytes"] * PS_BITS // memory["rate_bps"] + memory["latency_ps"]
-    busy_ps = STEPS_MAX * (overhead_ps + job["step_overhead_ps"] + copy) + job["start_ps"]
-    if job["arrivals"]:
-        busy_ps += job["arrivals"]["duration_ps"]
-    if job["storage"]:
-        storage = job["storage"]
-        rate = storage["service_rate_bps"]
-        service_ps = storage["service_time_ps"] + (job["data_bytes"] * PS_BITS // rate if rate else 0)
-        busy_ps += service_ps * storage["clients"] * storage["depth"]
-    return int(busy_ps)
+    work, data_bytes = job["work"], pattern_of(job)["data_bytes"]
+    step_ps = data_bytes * PS_BITS // memory["rate_bps"] + memory["latency_ps"]
+    other_ps = 0
+    match job_kind(job):
+        case JobKind.COLLECTIVE:
+            step_ps += (work["send_overhead_ps"] + work["receive_overhead_ps"]) * len(job["hosts"])
+            step_ps += work["step_overhead_ps"]
+        case JobKind.OPEN_LOOP:
+            other_ps = work["duration_ps"]
+        case JobKind.STORAGE:
+            rate = work["service_rate_bps"]
+            service_ps = work["service_time_ps"] + (data_bytes * PS_BITS // rate if rate else 0)
+            other_ps = service_ps * work["clients"] * work["depth"]
+    return int(STEPS_MAX * step_ps + job["start_ps"] + other_ps)
 
 
 def _sending_ps_max(record: Record, payload_bytes: int) -> int:

@@ -41,10 +41,10 @@ pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
 pub(super) fn jobs_of(spec: &RunSpec) -> Result<Jobs, RunError> {
     let mut jobs = Jobs::new(spec);
     for (index, job) in (0..).zip(&spec.jobs) {
-        if job.storage.is_some() {
-            return Err(unsupported(format!("jobs[{index}].storage"), "a storage job"));
+        if job.work.storage().is_some() {
+            return Err(unsupported(format!("jobs[{index}].work.kind"), "a storage job"));
         }
-        jobs.add_collective(spec, index, job)?;
+        jobs.add_scheduled(spec, index, job)?;
     }
     if !spec.tcp.is_empty() {
         return Err(unsupported("tcp".into(), "TCP traffic in parallel with the jobs"));

@@ -6,8 +6,8 @@ pub(crate) mod delays;
 pub(crate) mod pause_cycles;
 
 use spec::{
-    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, QpType, RateControlSpec, RepeatSpec,
-    RunSpec, SpecError, unsupported,
+    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, QpType, RateControlSpec, RunSpec,
+    SpecError, unsupported,
 };
 
 /// Checks that the model covers every field.
@@ -106,13 +106,15 @@ fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
 
 fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
     let field = |name: &str| format!("jobs[{index}].{name}");
-    let repeats = job.repeat != RepeatSpec::Rounds { rounds: 1 } || job.warm_up_rounds > 0;
-    refuse(job.storage.is_some(), &field("storage"), "a storage job", "none")?;
-    refuse(job.rendezvous.is_some(), &field("rendezvous"), "a handshake", "none")?;
-    refuse(job.barrier, &field("barrier"), "true", "false")?;
-    refuse(job.copies_own_block, &field("copies_own_block"), "true", "false")?;
-    let computes = job.compute_ps.is_some_and(|time_ps| time_ps > 0);
-    refuse(computes, &field("compute_ps"), "time to compute in each round", "0")?;
+    refuse(job.work.storage().is_some(), &field("work.kind"), "a storage job", "none")?;
+    if let Some(collective) = job.work.collective() {
+        refuse(collective.rendezvous.is_some(), &field("work.rendezvous"), "a handshake", "none")?;
+        refuse(collective.barrier, &field("work.barrier"), "true", "false")?;
+        refuse(collective.copies_own_block, &field("work.copies_own_block"), "true", "false")?;
+        let computes = collective.compute_ps > 0;
+        refuse(computes, &field("work.compute_ps"), "time to compute in each round", "0")?;
+    }
+    let repeats = job.rounds_planned() != Some(1);
     refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
 }
 

@@ -26,7 +26,7 @@ use crate::network::paths::{Path, Paths};
 use crate::rates::{time_for, work_of_bytes};
 use crate::sharing;
 use jobs::shape;
-use spec::{JobSpec, QpMode, RunSpec, SpecError};
+use spec::{CollectiveSpec, JobSpec, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
@@ -77,6 +77,8 @@ struct Ring {
     period: u32,
     /// Time that a rank works before it posts.
     wait: Span,
+    /// Time that a rank works on a block that has arrived.
+    receive: Span,
 }
 
 /// The rings of all jobs.
@@ -119,11 +121,12 @@ impl Rings {
 
 /// A job as a relay, if it is one, however many transfers it has.
 pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
-    let shape = shape(spec, job);
-    match workload::check_schedule(&job.collective, &job.algorithm, &shape) {
+    let pattern = &job.work.collective()?.pattern;
+    let (name, algorithm, shape) = (&pattern.collective, &pattern.algorithm, shape(spec, job, pattern));
+    match workload::check_schedule(name, algorithm, &shape) {
         Ok(pattern) => pattern.relay(&shape),
         Err(WorkloadError::TooManyTransfers { .. }) => {
-            workload::find(&job.collective, &job.algorithm).ok()?.pattern.relay(&shape)
+            workload::find(name, algorithm).ok()?.pattern.relay(&shape)
         }
         Err(_) => None,
     }
@@ -131,8 +134,10 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
 
 /// Whether a job is a single round of a collective.
 fn is_plain(job: &JobSpec) -> bool {
-    let starts_at_once = job.arrivals.is_none() && job.rendezvous.is_none() && !job.copies_own_block;
-    starts_at_once && job.has_equal_rounds() && job.rounds_planned() == Some(1)
+    let is_simple = |each: &CollectiveSpec| {
+        each.rendezvous.is_none() && !each.copies_own_block && each.has_equal_rounds()
+    };
+    job.work.collective().is_some_and(is_simple) && job.rounds_planned() == Some(1)
 }
 
 /// Whether senders have a rate control, and more chunks than events can number.
@@ -201,6 +206,7 @@ impl Ring {
         paths: &mut Paths,
         demand: &mut Demand,
     ) -> Option<Self> {
+        let collective = job.work.collective()?;
         let mut sizes: Vec<u64> = (0..relay.ranks).map(|rank| relay.bytes(rank)).collect();
         let size_of_rank = sizes.clone();
         sizes.sort_unstable();
@@ -213,7 +219,8 @@ impl Ring {
             sizes,
             kinds: Vec::new(),
             period: relay.ranks,
-            wait: Span(job.step_overhead_ps + job.send_overhead_ps),
+            wait: Span(collective.step_overhead_ps + collective.send_overhead_ps),
+            receive: Span(collective.receive_overhead_ps),
         };
         let mut kinds_by_hop = HashMap::new();
         for rank in 0..relay.ranks {
@@ -257,7 +264,7 @@ impl Ring {
             };
             hop.parts.push(part);
         }
-        hop.span = self.wait + hop.delivered() + Span(job.receive_overhead_ps);
+        hop.span = self.wait + hop.delivered() + self.receive;
         Some(hop)
     }
 

@@ -103,7 +103,7 @@ impl Rings {
 
     fn total_bytes(&self, spec: &RunSpec) -> u64 {
         let each = self.rings.iter().zip(&spec.jobs);
-        each.map(|(ring, job)| job.data_bytes * u64::from(ring.relay.steps)).sum()
+        each.map(|(ring, job)| job.work.transfer_bytes_max() * u64::from(ring.relay.steps)).sum()
     }
 
     fn summary(&self, spec: &RunSpec, end_times: &[Instant]) -> FlowSummary {

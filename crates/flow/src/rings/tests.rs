@@ -9,7 +9,8 @@ use jobs::{Observer, Stopped};
 use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
 use spec::{
-    ChunksObserved, FatTree, ForwardingSpec, MultiPlane, QpMode, RateControlSpec, RunSpec, TopologySpec,
+    ChunksObserved, CollectiveSpec, FatTree, ForwardingSpec, JobSpec, MultiPlane, QpMode, RateControlSpec,
+    RunSpec, TopologySpec, Work,
 };
 
 /// All output of a run.
@@ -39,6 +40,14 @@ impl Observer<Progress> for Told {
 /// One ring of eight hosts in two pods of two leaves; senders are paced.
 fn ring() -> RunSpec {
     serde_json::from_str(include_str!("ring.json")).expect("it is a spec")
+}
+
+/// The collective of a job.
+fn collective_of(job: &mut JobSpec) -> &mut CollectiveSpec {
+    match &mut job.work {
+        Work::Collective(collective) => collective,
+        other => panic!("{other:?} is no collective"),
+    }
 }
 
 fn without_events(spec: &RunSpec) -> (Told, FlowSummary) {
@@ -123,7 +132,7 @@ fn the_parts_of_a_block_take_planes_of_their_own() {
 fn a_step_takes_what_its_slowest_way_takes() {
     // Blocks of 1 MB in two messages, as all-gather: each passes every hop but one.
     let mut spec = ring();
-    spec.jobs[0].collective = "all-gather".into();
+    collective_of(&mut spec.jobs[0]).pattern.collective = "all-gather".into();
     let mut told = Told::default();
     let summary = run(&spec, &mut told).unwrap();
     let alone = |rank: u32| {
@@ -147,7 +156,7 @@ fn what_would_share_a_link_is_left_to_events() {
     spec.jobs[0].hosts = vec![0, 4, 1, 5, 2, 6, 3, 7];
     assert!(!is_found(&spec), "four ranks send over two cores of the same links");
     let mut spec = ring();
-    spec.jobs[0].algorithm = "ring-bidirectional".into();
+    collective_of(&mut spec.jobs[0]).pattern.algorithm = "ring-bidirectional".into();
     assert!(!is_found(&spec), "each port sends both ways");
 }
 
@@ -158,7 +167,7 @@ fn rings_of_several_jobs_go_side_by_side() {
     (spec.jobs[1].name, spec.jobs[1].stream) = ("other".into(), 1);
     (spec.jobs[0].hosts, spec.jobs[1].hosts) = (vec![0, 1], vec![2, 3]);
     spec.jobs[1].start_ps = 1_234_567;
-    spec.jobs[1].data_bytes = 3 << 20;
+    collective_of(&mut spec.jobs[1]).pattern.data_bytes = 3 << 20;
     assert!(is_the_same(&spec));
 }
 
@@ -167,7 +176,7 @@ fn two_rings_that_share_every_port_each_take_twice_as_long() {
     let duration =
         |summary: &FlowSummary, job: usize| summary.jobs[job].end_ps.unwrap() - summary.jobs[job].start_ps;
     let mut spec = ring();
-    spec.jobs[0].data_bytes = 512 << 20;
+    collective_of(&mut spec.jobs[0]).pattern.data_bytes = 512 << 20;
     let alone = duration(&with_events(&spec).1, 0);
     spec.jobs.push(spec.jobs[0].clone());
     (spec.jobs[1].name, spec.jobs[1].stream) = ("other".into(), 1);
@@ -188,7 +197,7 @@ fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
         (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
     }
     spec.jobs[0].hosts = (0..131_072).collect();
-    spec.jobs[0].data_bytes = 131_072 * 4_096;
+    collective_of(&mut spec.jobs[0]).pattern.data_bytes = 131_072 * 4_096;
     spec.transport.qp_mode = QpMode::PerChunk;
     spec.observe.chunks = ChunksObserved::Summary;
     assert!(crate::check(&spec).is_ok());
@@ -205,7 +214,7 @@ fn more_transfers_than_numbers_are_counted() {
         (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
     }
     spec.jobs[0].hosts = (0..131_072).collect();
-    spec.jobs[0].data_bytes = 131_072 << 20;
+    collective_of(&mut spec.jobs[0]).pattern.data_bytes = 131_072 << 20;
     assert!(crate::check(&spec).is_err(), "there are 34,359,476,224 rows");
     spec.observe.chunks = ChunksObserved::Summary;
     crate::check(&spec).unwrap();
@@ -217,7 +226,7 @@ fn more_transfers_than_numbers_are_counted() {
     let mut small = ring();
     small.fabric.topology = spec.fabric.topology.clone();
     small.jobs[0].hosts = vec![0, 1, 2];
-    small.jobs[0].data_bytes = 3 << 20;
+    collective_of(&mut small.jobs[0]).pattern.data_bytes = 3 << 20;
     let hop = |hosts: [u32; 3]| {
         let mut spec = small.clone();
         spec.jobs[0].hosts = hosts.to_vec();
@@ -248,11 +257,12 @@ prop_compose! {
     ) -> RunSpec {
         let mut spec = ring();
         let job = &mut spec.jobs[0];
-        job.collective = ["all-reduce", "all-gather", "reduce-scatter"][collective].into();
         job.hosts = order[..ranks].iter().map(|&host| if doubled { host / 2 } else { host }).collect();
-        job.data_bytes = bytes * workload::shares(&job.collective, ranks as u32);
-        [job.step_overhead_ps, job.send_overhead_ps, job.receive_overhead_ps] = overheads;
         job.start_ps = start;
+        let work = collective_of(job);
+        work.pattern.collective = ["all-reduce", "all-gather", "reduce-scatter"][collective].into();
+        work.pattern.data_bytes = bytes * workload::shares(&work.pattern.collective, ranks as u32);
+        [work.step_overhead_ps, work.send_overhead_ps, work.receive_overhead_ps] = overheads;
         spec.fabric.nic.latency_ps = latency;
         spec.transport.mtu_bytes = mtu;
         spec.transport.qp_mode = if per_pair { QpMode::PerPair } else { QpMode::PerChunk };

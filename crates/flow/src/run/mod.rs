@@ -391,7 +391,7 @@ impl<'a> Run<'a> {
             None => (now, now.since(posted)),
         };
         let chunk = self.jobs.chunk(number);
-        let is_open_loop = self.spec.jobs[chunk.job as usize].arrivals.is_some();
+        let is_open_loop = self.spec.jobs[chunk.job as usize].work.open_loop().is_some();
         let unloaded = is_open_loop.then_some(unloaded);
         let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };

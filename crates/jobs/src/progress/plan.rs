@@ -1,7 +1,7 @@
 //! Parameters of a [`Progress`](super::Progress): transfers with their dependencies, phases (rounds, and
 //! barriers between them) and times of a job, in lists that store equal or default items only once.
 
-use spec::RunSpec;
+use spec::{CollectiveSpec, RunSpec};
 use std::iter::repeat;
 use units::{Instant, Rate, Span};
 
@@ -144,19 +144,24 @@ impl JobTimes {
     #[must_use]
     pub fn new(spec: &RunSpec, index: u32) -> Self {
         let job = &spec.jobs[index as usize];
-        let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
-        Self {
+        let times = Self {
             start: Instant(job.start_ps),
-            begins_late: false,
-            overhead: Span(job.step_overhead_ps),
-            send_overhead: Span(job.send_overhead_ps),
-            receive_overhead: Span(job.receive_overhead_ps),
-            round_work: Span(job.compute_ps.unwrap_or(0))
-                + Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
             phases: job.phases_planned(),
             job: index,
-            warm_up_rounds: job.warm_up_rounds,
-            has_barriers: job.barrier,
+            ..Self::default()
+        };
+        let Some(collective) = job.work.collective() else { return times };
+        let CollectiveSpec { pattern, copies_own_block, .. } = collective;
+        let block_bytes = if *copies_own_block { pattern.data_bytes / job.hosts.len() as u64 } else { 0 };
+        Self {
+            overhead: Span(collective.step_overhead_ps),
+            send_overhead: Span(collective.send_overhead_ps),
+            receive_overhead: Span(collective.receive_overhead_ps),
+            round_work: Span(collective.compute_ps)
+                + Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
+            warm_up_rounds: collective.warm_up_rounds,
+            has_barriers: collective.barrier,
+            ..times
         }
     }
 

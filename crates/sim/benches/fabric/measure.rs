@@ -30,7 +30,7 @@ impl Figures {
     pub(crate) fn measure(workload: &Workload, options: Options, times: u64) -> Self {
         let mut spec = workload.spec();
         spec.observe.series_ports = 256;
-        spec.jobs.iter_mut().for_each(|job| job.data_bytes *= times);
+        spec.jobs.iter_mut().for_each(|job| crate::common::pattern_of(job).data_bytes *= times);
         let mut rows = Counter::default();
         let (start, cpu) = (Instant::now(), cpu_s());
         let summary =

@@ -3,11 +3,10 @@
 //! closed forms of the communication patterns and the mean length of sampled paths.
 
 use crate::setup::{Fabric, may_be_lazy};
-use jobs::{arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
 use units::{HostId, Seed};
-use workload::{HANDSHAKE_TRANSFERS, Shape, Volume, barrier_transfers, volume_for};
+use workload::{HANDSHAKE_TRANSFERS, Volume, barrier_transfers};
 
 /// Maximum number of paths of a job whose length is determined.
 const PATHS: u64 = 1_024;
@@ -56,7 +55,7 @@ struct Job {
 }
 
 pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
-    let jobs = spec.jobs.iter().zip(spec.jobs_sharing_hosts()).enumerate();
+    let jobs = (0..).zip(spec.jobs.iter().zip(spec.jobs_sharing_hosts()));
     let jobs = jobs.map(|(index, (job, shares_hosts))| Job::new(spec, fabric, index, job, shares_hosts));
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
     let ends =
@@ -69,22 +68,14 @@ impl Job {
     fn new(
         spec: &RunSpec,
         fabric: &Fabric,
-        index: usize,
+        index: u32,
         job: &JobSpec,
         shares_hosts: bool,
     ) -> Result<Self, SpecError> {
-        if let Some(storage) = &job.storage {
+        if let Some(storage) = job.work.storage() {
             return Ok(Self::of_storage(spec, fabric, job, storage));
         }
-        let given = job.arrivals.map(arrivals);
-        // A round of the mean size represents those of a cycle, except for the largest transfer.
-        let volume_of = |data_bytes| {
-            let shape = Shape { data_bytes, ..shape(spec, job) };
-            volume_for(&job.collective, &job.algorithm, &shape, given)
-                .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))
-        };
-        let largest_bytes = volume_of(job.data_bytes)?.largest_bytes;
-        let volume = Volume { largest_bytes, ..volume_of(job.mean_round_bytes())? };
+        let volume = jobs::volume(spec, index, job)?;
         let parts = u64::from(spec.transport.qps_per_rank_pair);
         let chunks = volume.transfers.saturating_mul(parts);
         let chunk_bytes = volume.payload_bytes / chunks.max(1);
@@ -93,7 +84,7 @@ impl Job {
         let per_host = per_rank.saturating_mul(job.hosts.len().div_ceil(hosts.len()) as u64);
         let rate_bps = host_rate_bps(fabric, job);
         let sending = u128::from(per_host) * PS_BITS_PER_S / u128::from(rate_bps);
-        let offering = job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
+        let offering = job.work.open_loop().map_or(0, |open_loop| open_loop.duration_ps);
         let round_ps = u64::try_from(sending).unwrap_or(u64::MAX).max(offering).max(ROUND_PS_MIN);
         Ok(Self {
             volume,
@@ -109,13 +100,13 @@ impl Job {
             pairs: transfers_per_message(job),
             is_lazy: may_be_lazy(spec, job, shares_hosts) && volume.is_periodic,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
-            shares_pairs: job.round_bytes.is_some(),
+            shares_pairs: job.work.collective().is_some_and(|collective| collective.round_bytes.is_some()),
             barrier: barrier_of(job),
         })
     }
 
     fn of_storage(spec: &RunSpec, fabric: &Fabric, job: &JobSpec, storage: &StorageSpec) -> Self {
-        let operations = storage_operations(spec, fabric, job);
+        let operations = storage_operations(spec, fabric, job, storage);
         let targets = job.hosts.len() as u64 - u64::from(storage.clients);
         let duration_ps = match storage.length {
             StorageLength::Duration { duration_ps } => duration_ps,
@@ -124,8 +115,8 @@ impl Job {
         Self {
             volume: Volume {
                 transfers: operations,
-                payload_bytes: operations.saturating_mul(job.data_bytes),
-                largest_bytes: job.data_bytes,
+                payload_bytes: operations.saturating_mul(storage.block_bytes),
+                largest_bytes: storage.block_bytes,
                 connections: u64::from(storage.clients) * targets,
                 is_listed: false,
                 busy_ranks: u64::from(storage.clients).min(targets) as u32,
@@ -133,7 +124,7 @@ impl Job {
                 is_periodic: false,
             },
             // Command and completion, each with its acknowledgement.
-            frames: operations.saturating_mul(frames(&spec.transport, job.data_bytes) + 4),
+            frames: operations.saturating_mul(frames(&spec.transport, storage.block_bytes) + 4),
             links: mean_links(spec, fabric, job, false),
             round_ps: duration_ps.max(ROUND_PS_MIN),
             rounds: job.repeat.rounds(),
@@ -180,15 +171,19 @@ impl Total {
 }
 
 /// Operations of a storage job within its length, limited by ports, depth and targets.
-pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec) -> u64 {
-    let Some(storage) = &job.storage else { return 0 };
+pub(crate) fn storage_operations(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    job: &JobSpec,
+    storage: &StorageSpec,
+) -> u64 {
     let clients = u64::from(storage.clients);
     let duration_ps = match storage.length {
         StorageLength::Operations { operations } => return operations.saturating_mul(clients),
         StorageLength::Duration { duration_ps } => u128::from(duration_ps),
     };
     let targets = job.hosts.len() as u64 - clients;
-    let span = |rate_bps: u64| u128::from(job.data_bytes) * PS_BITS_PER_S / u128::from(rate_bps.max(1));
+    let span = |rate_bps: u64| u128::from(storage.block_bytes) * PS_BITS_PER_S / u128::from(rate_bps.max(1));
     let port_ps = span(host_rate_bps(fabric, job)).max(1);
     let served_ps = storage.service_rate_bps.map_or(0, span) + u128::from(storage.service_time_ps);
     // The round trip, and one operation at a time.
@@ -203,16 +198,18 @@ pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec)
 
 /// Transfers of the barrier after a round.
 fn barrier_of(job: &JobSpec) -> u64 {
-    if job.barrier { barrier_transfers(job.hosts.len() as u32) } else { 0 }
+    let has_barriers = job.work.collective().is_some_and(|collective| collective.barrier);
+    if has_barriers { barrier_transfers(job.hosts.len() as u32) } else { 0 }
 }
 
 /// Transfers of a message: more than its payload if all have a handshake.
-pub(crate) const fn transfers_per_message(job: &JobSpec) -> u64 {
-    if job.rendezvous.is_some() { HANDSHAKE_TRANSFERS } else { 1 }
+pub(crate) fn transfers_per_message(job: &JobSpec) -> u64 {
+    let has_handshakes = job.work.collective().is_some_and(|collective| collective.rendezvous.is_some());
+    if has_handshakes { HANDSHAKE_TRANSFERS } else { 1 }
 }
 
 /// Frames of the handshake of a chunk, each with its acknowledgement.
-const fn handshake_frames(job: &JobSpec) -> u64 {
+fn handshake_frames(job: &JobSpec) -> u64 {
     2 * (transfers_per_message(job) - 1)
 }
 

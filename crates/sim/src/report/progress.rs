@@ -24,12 +24,13 @@ pub(crate) struct RoundPlan {
 
 impl RoundPlan {
     pub(crate) fn new(job: &JobSpec, chunks: u64) -> Self {
+        let collective = job.work.collective();
         Self {
             chunks,
             rounds: job.rounds_planned(),
-            warm_up_rounds: job.warm_up_rounds,
+            warm_up_rounds: collective.map_or(0, |collective| collective.warm_up_rounds),
             start: Instant(job.start_ps),
-            has_barriers: job.barrier,
+            has_barriers: collective.is_some_and(|collective| collective.barrier),
         }
     }
 }
@@ -264,11 +265,11 @@ impl JobProgress {
     /// of a round is that of its slowest rank.
     pub(crate) fn size_times(&self, job: &JobSpec, ranks: &[Measured]) -> Vec<SizeTimes> {
         let mut sizes: Vec<SizeTimes> = Vec::new();
-        if job.round_bytes.is_none() {
+        let Some(collective) = job.work.collective().filter(|each| each.round_bytes.is_some()) else {
             return sizes;
-        }
+        };
         for (round, duration) in self.measured_rounds(ranks) {
-            let data_bytes = job.bytes_of_round(round);
+            let data_bytes = collective.bytes_of_round(round);
             let index = sizes.iter().position(|each| each.data_bytes == data_bytes).unwrap_or_else(|| {
                 sizes.push(SizeTimes { data_bytes, ..SizeTimes::default() });
                 sizes.len() - 1

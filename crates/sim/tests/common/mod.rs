@@ -8,13 +8,14 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec,
-    CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec,
-    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec,
-    LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec,
-    QpMode, QpType, RateControlSpec, RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    ScheduledSpec, SchedulingSpec, SharedMemorySpec, SingleSwitch, SwitchSpec, TcpSpec, TopologySpec,
-    TransportSpec, WredCurveSpec, WredSpec, XoffSpec,
+    AdapterConfig, ArrivalProcess, BufferSpec, CableSpec, ChunksObserved, ClockSpec, CollectiveSpec,
+    ColourSpec, ColouringSpec, CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec,
+    EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine,
+    LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec,
+    OpenLoopSpec, PatternSpec, PfcSpec, PrioritySpec, QpMode, QpType, RateControlSpec, RatioSpec,
+    ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
+    SharedMemorySpec, SingleSwitch, StorageLength, StorageSpec, SwitchSpec, TcpSpec, TopologySpec,
+    TransportSpec, Work, WredCurveSpec, WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -153,30 +154,83 @@ pub(crate) fn collective(
         jobs: vec![JobSpec {
             name: "test".into(),
             hosts: (0..ranks).collect(),
-            collective: collective.into(),
-            algorithm: algorithm.into(),
-            data_bytes,
-            round_bytes: None,
             stream: 0,
-            root: 0,
             start_ps: 0,
-            step_overhead_ps: 0,
-            send_overhead_ps: 0,
-            receive_overhead_ps: 0,
-            rendezvous: None,
-            copies_own_block: false,
-            compute_ps: None,
             dscp: None,
             priority: None,
             repeat: RepeatSpec::Rounds { rounds: 1 },
-            warm_up_rounds: 0,
-            root_shift: false,
-            barrier: false,
-            arrivals: None,
-            storage: None,
+            work: work(collective, algorithm, data_bytes),
         }],
         tcp: Vec::new(),
         observe: observe(),
+    }
+}
+
+/// A collective without software times.
+pub(crate) fn work(collective: &str, algorithm: &str, data_bytes: u64) -> Work {
+    Work::Collective(CollectiveSpec {
+        pattern: PatternSpec {
+            collective: collective.into(),
+            algorithm: algorithm.into(),
+            data_bytes,
+            root: 0,
+        },
+        round_bytes: None,
+        step_overhead_ps: 0,
+        send_overhead_ps: 0,
+        receive_overhead_ps: 0,
+        rendezvous: None,
+        copies_own_block: false,
+        compute_ps: 0,
+        warm_up_rounds: 0,
+        root_shift: false,
+        barrier: false,
+    })
+}
+
+/// The collective of a job that has one.
+pub(crate) fn collective_of(job: &mut JobSpec) -> &mut CollectiveSpec {
+    match &mut job.work {
+        Work::Collective(collective) => collective,
+        other => panic!("{other:?} is no collective"),
+    }
+}
+
+/// The pattern of a job that has one.
+pub(crate) fn pattern_of(job: &mut JobSpec) -> &mut PatternSpec {
+    match &mut job.work {
+        Work::Collective(CollectiveSpec { pattern, .. }) | Work::OpenLoop(OpenLoopSpec { pattern, .. }) => {
+            pattern
+        }
+        Work::Storage(_) => panic!("storage has no pattern"),
+    }
+}
+
+/// Changes the collective of a job, with the same data.
+pub(crate) fn set_pattern(job: &mut JobSpec, collective: &str, algorithm: &str) {
+    let pattern = pattern_of(job);
+    (pattern.collective, pattern.algorithm) = (collective.into(), algorithm.into());
+}
+
+/// Makes open-loop traffic of a job, whose messages have the size of its data.
+pub(crate) fn offer(job: &mut JobSpec, process: ArrivalProcess, rate_bps: u64, duration_ps: u64) {
+    let pattern = pattern_of(job).clone();
+    job.work = Work::OpenLoop(OpenLoopSpec { pattern, process, rate_bps, duration_ps });
+}
+
+/// Storage whose clients write blocks, 4 KiB and less with the command.
+pub(crate) const fn storage_work(clients: u32, depth: u32, operations: u64, block_bytes: u64) -> StorageSpec {
+    StorageSpec {
+        block_bytes,
+        clients,
+        depth,
+        read_ppm: 0,
+        length: StorageLength::Operations { operations },
+        warm_up_ps: 0,
+        in_capsule_bytes: 4 << 10,
+        outstanding_reads: 16,
+        service_rate_bps: None,
+        service_time_ps: 0,
     }
 }
 

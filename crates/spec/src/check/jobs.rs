@@ -1,7 +1,9 @@
 //! Checks of the traffic of a spec: collective and open-loop jobs, storage jobs, TCP.
 
 use super::{SpecError, require, unsupported, within};
-use crate::{JobSpec, RunSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec, TransportSpec};
+use crate::{
+    CollectiveSpec, JobSpec, RunSpec, StorageSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec, TransportSpec, Work,
+};
 use std::collections::{HashMap, HashSet};
 use wire::Psn;
 
@@ -19,10 +21,13 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
             unsupported(field("stream"), job.stream, "a number that no other job has")
         })?;
         check_hosts(spec, index, job, &mut storage_of_hosts)?;
-        within(field("root"), job.root, 0..=(job.hosts.len() as u64).saturating_sub(1), "hosts")?;
+        check_pattern(job, &field)?;
         check_packets(job, &spec.transport, &field)?;
-        check_round_bytes(job, &field)?;
-        check_storage(job, &spec.transport, &field)?;
+        match &job.work {
+            Work::Collective(collective) => check_round_bytes(job, collective, &field)?,
+            Work::Storage(storage) => check_storage(job, storage, &spec.transport, &field)?,
+            Work::OpenLoop(_) => {}
+        }
     }
     check_priorities(spec)?;
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
@@ -70,7 +75,7 @@ fn check_hosts(
     for (rank, &host) in job.hosts.iter().enumerate() {
         let field = format!("jobs[{index}].hosts[{rank}]");
         require(u64::from(host) < hosts, || unsupported(&*field, host, format!("0 to {}", hosts - 1)))?;
-        if job.storage.is_some() {
+        if job.work.storage().is_some() {
             let job = *storage_of_hosts.entry(host).or_insert(index);
             require(job == index, || {
                 let text = format!("host {host}, which is in storage job {:?}", spec.jobs[job].name);
@@ -81,39 +86,43 @@ fn check_hosts(
     Ok(())
 }
 
+fn check_pattern(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
+    let Some(pattern) = job.work.pattern() else { return Ok(()) };
+    let ranks = job.hosts.len() as u64;
+    within(field("work.pattern.root"), pattern.root, 0..=ranks.saturating_sub(1), &field("hosts"))
+}
+
 /// Maximum number of data sizes in a cycle of rounds: each has its own transfers.
 const ROUND_SIZES_MAX: usize = 4_096;
 
-/// Checks that a cycle of data sizes has two or more, of which `data_bytes` is the largest, and that rounds
-/// differ in nothing else.
-fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
-    let Some(bytes) = &job.round_bytes else { return Ok(()) };
+/// Checks that a cycle of data sizes has two or more, of which that of the pattern is the largest, and that
+/// rounds differ in nothing else.
+fn check_round_bytes(
+    job: &JobSpec,
+    collective: &CollectiveSpec,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), SpecError> {
+    let Some(bytes) = &collective.round_bytes else { return Ok(()) };
+    let refuse = |found: String, allowed: String| unsupported(field("work.round_bytes"), found, allowed);
     let has_count = (2..=ROUND_SIZES_MAX).contains(&bytes.len());
-    require(has_count, || {
-        unsupported(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
-    })?;
+    require(has_count, || refuse(format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}")))?;
     let planned = job.rounds_planned().unwrap_or(0);
     let is_whole = planned.is_multiple_of(bytes.len() as u32);
     require(is_whole, || {
         let text = format!("{} sizes for {planned} rounds", bytes.len());
-        unsupported(field("round_bytes"), text, "a number of sizes that divides the rounds")
+        refuse(text, "a number of sizes that divides the rounds".into())
     })?;
     let least = bytes.iter().min();
-    require(least > Some(&0), || {
-        unsupported(field("round_bytes"), "0 bytes", "1 byte or more for each round")
+    require(least > Some(&0), || refuse("0 bytes".into(), "1 byte or more for each round".into()))?;
+    let data_bytes = collective.pattern.data_bytes;
+    require(bytes.iter().max() == Some(&data_bytes), || {
+        unsupported(field("work.pattern.data_bytes"), data_bytes, "the largest of `round_bytes`")
     })?;
-    require(bytes.iter().max() == Some(&job.data_bytes), || {
-        unsupported(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
-    })?;
-    let excluded = [
-        ("arrivals", job.arrivals.is_some()),
-        ("storage", job.storage.is_some()),
-        ("root_shift", job.root_shift),
-        ("copies_own_block", job.copies_own_block),
-    ];
+    let excluded = [("root_shift", collective.root_shift), ("copies_own_block", collective.copies_own_block)];
     let conflict = excluded.into_iter().find(|(_, is_given)| *is_given);
-    conflict
-        .map_or(Ok(()), |(name, _)| Err(unsupported(field(name), "given with `round_bytes`", "one of them")))
+    conflict.map_or(Ok(()), |(name, _)| {
+        Err(unsupported(field(&format!("work.{name}")), "given with `round_bytes`", "one of them"))
+    })
 }
 
 /// Checks that a requester can count the packets of each chunk, which is no longer than the data of its job.
@@ -122,12 +131,14 @@ fn check_packets(
     transport: &TransportSpec,
     field: &dyn Fn(&str) -> String,
 ) -> Result<(), SpecError> {
+    let bytes = job.work.transfer_bytes_max();
     let message_packets = transport.message_bytes.div_ceil(transport.mtu_bytes.into());
-    let packets = u128::from(job.data_bytes.div_ceil(transport.message_bytes)) * u128::from(message_packets);
+    let packets = u128::from(bytes.div_ceil(transport.message_bytes)) * u128::from(message_packets);
     require(packets <= u128::from(CHUNK_PACKETS_MAX), || {
         let most = CHUNK_PACKETS_MAX / message_packets * transport.message_bytes;
         let allowed = format!("{most} bytes, at most {CHUNK_PACKETS_MAX} packets");
-        unsupported(field("data_bytes"), job.data_bytes, allowed)
+        let name = if job.work.pattern().is_some() { "work.pattern.data_bytes" } else { "work.block_bytes" };
+        unsupported(field(name), bytes, allowed)
     })
 }
 
@@ -139,27 +150,27 @@ const ALL_PPM: u32 = 1_000_000;
 
 fn check_storage(
     job: &JobSpec,
+    storage: &StorageSpec,
     transport: &TransportSpec,
     field: &dyn Fn(&str) -> String,
 ) -> Result<(), SpecError> {
-    let Some(storage) = &job.storage else { return Ok(()) };
     let (ranks, clients) = (job.hosts.len() as u64, u64::from(storage.clients));
     // The rest are targets.
-    within(field("storage.clients"), clients, 1..=ranks.saturating_sub(1), "hosts")?;
+    within(field("work.clients"), clients, 1..=ranks.saturating_sub(1), &field("hosts"))?;
     let most = clients.max(ranks - clients) * u64::from(transport.qps_per_rank_pair);
     require(most <= CONNECTIONS_MAX, || {
         let text = format!("{most} connections of one host");
         unsupported(field("hosts"), text, format!("at most {CONNECTIONS_MAX}"))
     })?;
-    let in_capsule = job.data_bytes <= storage.in_capsule_bytes && storage.read_ppm < ALL_PPM;
-    let capsule_bytes = COMMAND_BYTES + if in_capsule { job.data_bytes } else { 0 };
+    let in_capsule = storage.block_bytes <= storage.in_capsule_bytes && storage.read_ppm < ALL_PPM;
+    let capsule_bytes = COMMAND_BYTES + if in_capsule { storage.block_bytes } else { 0 };
     require(capsule_bytes <= transport.message_bytes, || {
         let text = format!("a command of {capsule_bytes} bytes with its data");
-        unsupported(field("storage.in_capsule_bytes"), text, "commands that fit one message of the transport")
+        unsupported(field("work.in_capsule_bytes"), text, "commands that fit one message of the transport")
     })?;
     let packets = transport.message_bytes.div_ceil(u64::from(transport.mtu_bytes));
     let most = (u64::from(Psn::WINDOW_MAX) / packets).min(65_535);
-    within(field("storage.outstanding_reads"), storage.outstanding_reads, 1..=most, "transport.message_bytes")
+    within(field("work.outstanding_reads"), storage.outstanding_reads, 1..=most, "transport.message_bytes")
 }
 
 pub(super) fn check_tcp(spec: &RunSpec) -> Result<(), SpecError> {

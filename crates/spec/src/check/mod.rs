@@ -131,7 +131,7 @@ fn check_transport(spec: &RunSpec) -> Result<(), SpecError> {
 /// Checks a run of unreliable connections.
 fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
     let is_ethernet = matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet {});
-    let has_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+    let has_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
     require(spec.transport.recovery == LossRecovery::None, || {
         unsupported("transport.recovery", "recovery of unreliable connections", "none")
     })?;

@@ -1,6 +1,6 @@
 //! [`RunSpec`]: the complete input of one run, its sampling ([`ObserveSpec`]), and limits that several fields
-//! share. Modules: `fabric` (with `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` and
-//! `tcp`.
+//! share. Modules: `fabric` (with `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` (with
+//! `work`) and `tcp`.
 
 mod addresses;
 mod fabric;
@@ -10,6 +10,7 @@ mod nic;
 mod switch;
 mod tcp;
 mod transport;
+mod work;
 
 pub use self::transport::*;
 pub use ::topology::{
@@ -25,12 +26,14 @@ pub use fabric::{
     ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
 };
 pub use failures::FailureSpec;
-pub use jobs::{
-    ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec, StorageLength, StorageSpec,
-};
+pub use jobs::{JobSpec, RepeatSpec};
 pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, NicDirection, NicSpec};
 pub use switch::*;
 pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpSpec};
+pub use work::{
+    ArrivalProcess, CollectiveSpec, OpenLoopSpec, PatternSpec, RendezvousSpec, StorageLength, StorageSpec,
+    Work,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

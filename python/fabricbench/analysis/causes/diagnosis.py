@@ -12,6 +12,8 @@ from fabricbench.analysis.causes.remedies import with_remedies
 from fabricbench.analysis.causes.roots import roots
 from fabricbench.analysis.record.tables import ALL, observed_chunks
 from fabricbench.analysis.record.trial import Record
+from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind
 
 HEALTHY_PERCENT = 95.0
 """Percentage of its ideal from which a complete job needs no explanation."""
@@ -119,7 +121,7 @@ def unfinished_jobs(record: Record) -> list[str]:
 def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str, object]) -> bool:
     if outcome["status"] != "complete":
         return False
-    if outcome["end_ps"] is None or job.get("arrivals") or job.get("storage"):
+    if outcome["end_ps"] is None or job_kind(job) is not JobKind.COLLECTIVE:
         return True
     taken_ps = int(str(outcome["end_ps"])) - int(str(outcome["start_ps"]))
     return 100 * ideal_job_ps(record.run_spec, job, outcome) >= HEALTHY_PERCENT * taken_ps

@@ -17,7 +17,9 @@ from fabricbench.analysis.record.run_spec import is_alone, rounds_of
 from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.record.trial import Record
 from fabricbench.analysis.summary.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
+from fabricbench.metrics import JobKind
 from fabricbench.plan.estimates.rail_crossing import KINDS, Crossing, crossing_of
+from fabricbench.work import job_kind, pattern_of
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
@@ -327,13 +329,13 @@ def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: M
     its clients or its targets, whichever are fewer.
     """
     goodput = ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB
-    if job.get("storage"):
-        clients = job["storage"]["clients"]
+    if job_kind(job) is JobKind.STORAGE:
+        clients = job["work"]["clients"]
         ports = min(clients, len(job["hosts"]) - clients)
-        return float(outcome["chunks_complete"] * job["data_bytes"] / ports / goodput * _PS_PER_S)
+        return float(outcome["chunks_complete"] * job["work"]["block_bytes"] / ports / goodput * _PS_PER_S)
     ranks, hosts = len(job["hosts"]), len(set(job["hosts"]))
     data_bytes = bytes_of_rounds(job, rounds_of(outcome))
-    wire_bytes = data_bytes * bus_factor(job["collective"], ranks) * ranks / hosts
+    wire_bytes = data_bytes * bus_factor(pattern_of(job)["collective"], ranks) * ranks / hosts
     return float(wire_bytes / goodput * _PS_PER_S) + rounds_of(outcome) * compute_ps(job)
 
 

@@ -8,6 +8,7 @@ from fabricbench.analysis.causes.evidence import Case
 from fabricbench.analysis.causes.finding import Finding, percent, time_words
 from fabricbench.analysis.record.run_spec import rounds_of
 from fabricbench.words import counted
+from fabricbench.work import collective_of
 
 _MATERIAL = 0.1
 """Fraction of the lost time below which a fixed cost is not reported."""
@@ -38,7 +39,7 @@ def startup_latency(case: Case) -> Iterator[Finding]:
 
 def step_overhead(case: Case) -> Iterator[Finding]:
     """Find a software overhead for each step that is a large part of the lost time."""
-    overhead_ps = int(case.job.get("step_overhead_ps", 0))
+    overhead_ps = int(collective_of(case.job).get("step_overhead_ps", 0))
     cost_ps = rounds_of(case.outcome) * case.chunks.steps * overhead_ps
     explained = case.explained(cost_ps)
     if explained is None or explained < _MATERIAL:

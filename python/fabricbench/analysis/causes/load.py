@@ -10,6 +10,7 @@ from fabricbench.analysis.causes.evidence import Case, Port, wire_ps
 from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding, listed, percent, time_words
 from fabricbench.analysis.links.path_overlap import Occupancy, occupancies
 from fabricbench.words import counted
+from fabricbench.work import pattern_of
 
 _OVERLOAD = 1.05
 """Line time of a link's frames, relative to the ideal run, from which the link is overloaded."""
@@ -338,7 +339,7 @@ def _senders_use(case: Case, receiver: int) -> float:
 
 
 def _incast_finding(case: Case, port: Port, senders: int, use: float, senders_use: float) -> Finding:
-    is_inherent = case.job["collective"] in _INHERENT
+    is_inherent = pattern_of(case.job)["collective"] in _INHERENT
     sentence = (
         f"{senders} senders at once into {port.peer}; {port.name} was busy {percent(use)} of the time, "
         f"the senders' ports {percent(senders_use)}"

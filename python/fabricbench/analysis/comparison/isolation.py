@@ -11,6 +11,7 @@ from fabricbench.analysis.record.percentiles import rank_of
 from fabricbench.analysis.summary.job_summary import COMPLETE, Summary
 from fabricbench.metrics import ALONE_RATIOS, BUS_BANDWIDTH
 from fabricbench.plan.sweep.labels import shared_variant, solo_job
+from fabricbench.work import collective_of
 
 _ALONE = {"repeat"}
 """Fields of a job that may differ when it runs alone."""
@@ -73,8 +74,9 @@ def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> di
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     same = {name: value for name, value in job.items() if name not in _ALONE}
-    if "round_bytes" in same:  # alone, each size runs once; next to others, as often as they last
-        same["round_bytes"] = sorted(set(same["round_bytes"]))
+    if sizes := collective_of(job).get("round_bytes"):
+        # Alone, each size runs once; next to others, as often as they last.
+        same["work"] = {**job["work"], "round_bytes": sorted(set(sizes))}
     return json.dumps([iteration, run_spec["seed"], same], sort_keys=True)
 
 

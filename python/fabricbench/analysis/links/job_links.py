@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from fabricbench.analysis.record.tables import Tables
+from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind
 
 EgressPort = tuple[str, int]
 """A node and the number of its port."""
@@ -182,7 +184,8 @@ class LinksOfJobs:
         reverse = {(target, source) for source, target in forward}
         data |= self._wiring.paths(without_path) | self._rerouted(forward)
         answers = self._wiring.paths(reverse) | self._rerouted(reverse)
-        return JobLinks(frozenset(data | answers if job.get("storage") else data), frozenset(answers))
+        is_storage = job_kind(job) is JobKind.STORAGE
+        return JobLinks(frozenset(data | answers if is_storage else data), frozenset(answers))
 
     def _rerouted(self, pairs: Collection[tuple[str, str]]) -> set[EgressPort]:
         """Return the ports that pairs of hosts may use if some of their shortest paths fail."""

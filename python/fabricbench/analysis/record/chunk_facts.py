@@ -18,6 +18,8 @@ import pyarrow as pa
 from fabricbench.analysis.record import arrow_kernels
 from fabricbench.analysis.record.percentiles import measured_total, sum_of, total
 from fabricbench.analysis.record.wire_rates import COLUMNS as WIRE_COLUMNS, WireFacts
+from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind
 
 
 @dataclass
@@ -56,9 +58,9 @@ class OperationFacts:
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> OperationFacts | None:
         """Return empty facts for a storage job of a run spec; none for any other job."""
-        storage = job.get("storage")
-        if not storage:
+        if job_kind(job) is not JobKind.STORAGE:
             return None
+        storage = job["work"]
         start_ps, length = job["start_ps"], storage["length"]
         is_timed = length["kind"] == "duration" and job["repeat"]["kind"] == "rounds"
         until_ps = start_ps + length["duration_ps"] if is_timed else None

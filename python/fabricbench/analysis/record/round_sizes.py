@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.work import collective_of, pattern_of
+
 if TYPE_CHECKING:
     from fabricbench.analysis.record.chunk_facts import ChunkFacts, Sizes
 
@@ -18,7 +20,7 @@ _TIMES = ("sum_ps", "min_ps", "max_ps")
 
 def round_cycle(job: Mapping[str, Any]) -> Sequence[int]:
     """Return the data size of each round until the sizes repeat [bytes]; one entry if all are equal."""
-    sizes: Sequence[int] = job.get("round_bytes") or [job["data_bytes"]]
+    sizes: Sequence[int] = collective_of(job).get("round_bytes") or [pattern_of(job)["data_bytes"]]
     return sizes
 
 
@@ -69,7 +71,7 @@ def size_parts(
             if facts.states[_COMPLETE] == chunks and rounds == planned_of_size:
                 status, reason = _COMPLETE, ""
         yield (
-            {**job, "data_bytes": size},
+            {**job, "work": {**job["work"], "pattern": {**pattern_of(job), "data_bytes": size}}},
             {
                 **outcome,
                 "status": status,

@@ -1,4 +1,4 @@
-"""Reads properties of a trial from its RunSpec and outcomes: kind of each job, rounds, measured or simulated.
+"""Reads properties of a trial from its RunSpec and outcomes: rounds, jobs, measured or simulated.
 
 The RunSpec has the parameters of one trial for the backends.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-from fabricbench.metrics import JobKind
 
 
 def has_fabric(run_spec: Mapping[str, Any]) -> bool:
@@ -27,13 +25,6 @@ def warm_up_rounds_of(outcome: Mapping[str, Any]) -> int:
 def rounds_of(outcome: Mapping[str, Any]) -> int:
     """Return the complete rounds of a job, warm-up rounds included, at least 1."""
     return max(1, int(outcome["rounds"]) + warm_up_rounds_of(outcome))
-
-
-def job_kind(spec: Mapping[str, Any]) -> JobKind:
-    """Return the kind of a job by its run spec."""
-    if spec.get("arrivals"):
-        return JobKind.OPEN_LOOP
-    return JobKind.STORAGE if spec.get("storage") else JobKind.COLLECTIVE
 
 
 def is_alone(run_spec: Mapping[str, Any]) -> bool:

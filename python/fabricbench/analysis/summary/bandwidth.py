@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from fabricbench.work import collective_of
+
 FRAME_OVERHEAD_BYTES = 82
 """Overhead of a full WRITE Middle packet on a link [bytes]: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8,
 BTH 12, ICRC 4.
@@ -95,14 +97,15 @@ def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
     Warm-up rounds without barriers may still run when the measured ones begin, and may have sent some of
     their data in advance. Rounds with different roots use the ports of several roots at a time.
     """
-    if job.get("barrier"):
+    work = collective_of(job)
+    if work.get("barrier"):
         return False
-    return bool(job.get("warm_up_rounds") or (job.get("root_shift") and job["repeat"].get("rounds") != 1))
+    return bool(work.get("warm_up_rounds") or (work.get("root_shift") and job["repeat"].get("rounds") != 1))
 
 
 def compute_ps(job: Mapping[str, Any]) -> int:
     """Return the compute time of each rank at the beginning of a round [ps]."""
-    return int(job.get("compute_ps") or 0)
+    return int(collective_of(job).get("compute_ps", 0))
 
 
 def line_rate_bps(run_spec: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.record.percentiles import nearest_rank, total
 from fabricbench.analysis.record.round_sizes import facts_by_size, size_parts
-from fabricbench.analysis.record.run_spec import is_measured, job_kind, warm_up_rounds_of
+from fabricbench.analysis.record.run_spec import is_measured, warm_up_rounds_of
 from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.summary import kpis
 from fabricbench.analysis.summary.bandwidth import (
@@ -21,6 +21,7 @@ from fabricbench.analysis.summary.bandwidth import (
 )
 from fabricbench.analysis.summary.job_summary import COMPLETE, STALLED, Summary
 from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind, pattern_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.record.chunk_facts import ChunkFacts
@@ -192,7 +193,7 @@ def _facts(
     cut_off: Sequence[str],
 ) -> dict[str, Any]:
     copied = ("rounds", "chunks", "chunks_complete", "chunks_failed")
-    status, reason = outcome["status"], outcome["reason"]
+    pattern, status, reason = pattern_of(job), outcome["status"], outcome["reason"]
     if status != COMPLETE:
         reason = "; ".join([*cut_off, reason])
     if stalls is not None and status != COMPLETE:
@@ -203,10 +204,10 @@ def _facts(
         "status": status,
         "reason": reason,
         "job": job["name"],
-        "collective": job["collective"],
-        "algorithm": job["algorithm"],
+        "collective": pattern["collective"],
+        "algorithm": pattern["algorithm"],
         "ranks": len(job["hosts"]),
-        "data_size_bytes": job["data_bytes"],
+        "data_size_bytes": pattern["data_bytes"],
     } | {name: outcome[name] for name in copied}
 
 
@@ -235,9 +236,10 @@ def _bandwidths(
     if min(shortest_ps, mean_ps) <= spent_ps:
         # Operations without duration, such as a copy in memory without latency, have no bandwidth.
         return times
-    factor = bus_factor(job["collective"], len(job["hosts"]))
+    pattern = pattern_of(job)
+    factor = bus_factor(pattern["collective"], len(job["hosts"]))
     algbw, slowest, fastest = (
-        job["data_bytes"] / ((time_ps - spent_ps) / _PS_PER_S) / _BYTES_PER_GB
+        pattern["data_bytes"] / ((time_ps - spent_ps) / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
     has_line = not (shares_ports(job) or has_rounds_in_common(job))
@@ -270,28 +272,28 @@ def _rank_times(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rounds(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> int:
     """Return the number of measured rounds; the operations of a storage job are in one."""
-    return 1 if job.get("storage") else int(outcome["rounds"])
+    return 1 if job_kind(job) is JobKind.STORAGE else int(outcome["rounds"])
 
 
 def _offered_until_ps(job: Mapping[str, Any]) -> int:
     """Return when the last message of open-loop traffic may be offered; 0 for any other job."""
-    arrivals = job.get("arrivals")
-    return int(job["start_ps"] + arrivals["duration_ps"]) if arrivals else 0
+    is_offered = job_kind(job) is JobKind.OPEN_LOOP
+    return int(job["start_ps"] + job["work"]["duration_ps"]) if is_offered else 0
 
 
 def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
     """Return offered and delivered rate and the slowdowns of open-loop traffic."""
     from fabricbench.analysis.record.chunk_counts import mean_of_floats, ranked
 
-    seconds = job["arrivals"]["duration_ps"] / _PS_PER_S
+    seconds = job["work"]["duration_ps"] / _PS_PER_S
     rates = {
         "offered_gb_per_s": facts.offered_bytes / seconds / _BYTES_PER_GB,
         "delivered_gb_per_s": facts.delivered_bytes / seconds / _BYTES_PER_GB,
     }
     if facts.offered_bytes:
         rates["delivered_percent"] = 100 * facts.delivered_bytes / facts.offered_bytes
-    if job["arrivals"]["process"] == "constant":
-        rates["out_of_service_us"] = facts.wire.out_of_service_us(job["arrivals"]["rate_bps"])
+    if job["work"]["process"] == "constant":
+        rates["out_of_service_us"] = facts.wire.out_of_service_us(job["work"]["rate_bps"])
     slowdowns, fractions = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
     if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.record.run_spec import job_kind
 from fabricbench.metrics import BY_NAME, METRICS, JobKind, of_kind
+from fabricbench.work import job_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -32,6 +32,7 @@ from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted
+from fabricbench.work import pattern_of
 
 SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
@@ -158,7 +159,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
     """Check that jobs to be combined do the same."""
-    kinds = {(job["collective"], job["start_ps"]) for job in jobs}
+    kinds = {(pattern_of(job)["collective"], job["start_ps"]) for job in jobs}
     if len(kinds) > 1:
         texts = ", ".join(sorted({str(collective) for collective, _ in kinds}))
         raise typer.BadParameter(

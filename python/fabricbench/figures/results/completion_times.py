@@ -12,6 +12,7 @@ from fabricbench.analysis.record.tables import Tables
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.results.result_rows import ResultRow
 from fabricbench.results.solo_trials import Alone
+from fabricbench.work import collective_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,12 +56,12 @@ def fct_ps_of(
     import polars as pl
 
     series_by_job: dict[tuple[str, int], list[pl.Series]] = {key: [] for key in parts}
-    has_sizes = any(spec.get("round_bytes") for spec in parts.values())
+    has_sizes = any(collective_of(spec).get("round_bytes") for spec in parts.values())
     for batch in tables.batches("chunks", ["job", *(["round"] if has_sizes else []), "fct_ps"]):
         frame = pl.DataFrame(batch)
         for key, series in series_by_job.items():
             job_chunks = frame.filter(pl.col("job") == key[0])
-            cycle = parts[key].get("round_bytes")
+            cycle = collective_of(parts[key]).get("round_bytes")
             if cycle:
                 rounds = [index for index, size in enumerate(cycle) if size == key[1]]
                 job_chunks = job_chunks.filter((pl.col("round") % len(cycle)).is_in(rounds))

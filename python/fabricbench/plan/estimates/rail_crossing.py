@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldProblem
+from fabricbench.work import pattern_of
 
 KINDS: Final = ("rail-optimised", "rail-pods")
 """Topologies with rails."""
@@ -109,7 +110,7 @@ def crossing_of(
     crossing = [pair for pair in data if pair[0] % rails != pair[1] % rails]
     total = sum(data.values())
     share = sum(data[pair] for pair in crossing) / total if total else 0.0
-    is_ring = job["algorithm"] in _RINGS
+    is_ring = pattern_of(job)["algorithm"] in _RINGS
     if not crossing or not (share > _CROSSING_MAX or (is_ring and _overloads(topology, crossing))):
         return None
     job_rails = sorted({host % rails for host in job["hosts"]})
@@ -120,8 +121,9 @@ def crossing_of(
 
 def _has_rails_of_its_own(topology: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
     """Whether a job could run on each rail separately: it has several, and several servers on one of them."""
-    algorithms = _PER_RAIL.get(job["collective"], ())
-    if job["collective"] not in _PER_RAIL or (algorithms is not None and job["algorithm"] not in algorithms):
+    pattern = pattern_of(job)
+    algorithms = _PER_RAIL.get(pattern["collective"], ())
+    if algorithms is not None and pattern["algorithm"] not in algorithms:
         return False
     ranks_of_rail = Counter(host % topology["rails"] for host in set(job["hosts"]))
     return len(ranks_of_rail) > 1 and max(ranks_of_rail.values()) > 1
@@ -140,16 +142,16 @@ def _overloads(topology: Mapping[str, Any], crossing: Iterable[tuple[int, int]])
 def _planned(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Transfer]:
     """Yield the transfers between hosts by the algorithm, with their data in proportion."""
     hosts: Sequence[int] = job["hosts"]
-    ranks = len(hosts)
-    if job["algorithm"] in _RINGS:
+    ranks, algorithm = len(hosts), pattern_of(job)["algorithm"]
+    if algorithm in _RINGS:
         for rank in range(ranks):
             yield hosts[rank], hosts[(rank + 1) % ranks], 1.0
         return
     for source, target in engine.rank_pairs(json.dumps(_single_job(run_spec, job), sort_keys=True)):
         distance = abs(source - target)
-        if job["algorithm"] in _HALVED:
+        if algorithm in _HALVED:
             size = 1 / distance
-        elif job["algorithm"] == "bruck":
+        elif algorithm == "bruck":
             size = float(min(distance, ranks - distance))
         else:
             size = 1.0

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fabricbench.metrics import JobKind
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import JobSpec, RunSpec
+from fabricbench.work import job_kind, pattern_of
 
 OPEN_LOOP: Final = "open loop"
 SHORT: Final = "short transfers"
@@ -61,7 +63,7 @@ def kinds_of(spec: RunSpec) -> list[str]:
 
 
 def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
-    if job["arrivals"]:
+    if job_kind(job) is JobKind.OPEN_LOOP:
         return OPEN_LOOP
     if _is_short(spec, spec_json):
         return SHORT
@@ -79,11 +81,12 @@ def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
 
 def pattern(job: JobSpec) -> str:
     """Return the traffic pattern of a job: `ALL_TO_ALL`, `ROOTED` or `STEPS`."""
-    if job["algorithm"] != "parallel":
+    shown = pattern_of(job)
+    if shown["algorithm"] != "parallel":
         return STEPS
-    if job["collective"] == "all-to-all":
+    if shown["collective"] == "all-to-all":
         return ALL_TO_ALL
-    return ROOTED if job["collective"] in _ROOTED else STEPS
+    return ROOTED if shown["collective"] in _ROOTED else STEPS
 
 
 def _is_short(spec: RunSpec, spec_json: str) -> bool:

@@ -1,10 +1,11 @@
 """Converts fields of a run spec to those of a plan: their paths, and their values with units."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fabricbench import units
+from fabricbench.plan._run_spec import OpenLoopWork, StorageWork
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.model import Plan
 from fabricbench.words import runs_of
@@ -13,6 +14,7 @@ _NAMES: Final = {
     "cable": "length",
     "message_bytes": "message_size",
     "data_bytes": "data_size",
+    "block_bytes": "data_size",
     "round_bytes": "data_size",
     "confirm_intervals": "confirm",
     "control_bytes": "control_size",
@@ -23,6 +25,14 @@ _NAMES: Final = {
     "scale_min_ppm": "floor",
 }
 """Fields that have another name in a plan, beyond the unit that a spec has in it."""
+_SECTIONS: Final = {
+    **dict.fromkeys(OpenLoopWork.__annotations__, "arrivals"),
+    **dict.fromkeys(StorageWork.__annotations__, "storage"),
+    "kind": "",
+    "block_bytes": "",
+    "pattern": "",
+}
+"""Section of a plan's job that has a field of its work, where it is not the job itself."""
 _UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets|segments|ppm|2e20)$")
 _PPM: Final = 10**6
 _ONE_2E20: Final = 1 << 20
@@ -45,13 +55,23 @@ def plan_path(spec_field: str) -> FieldPath:
 
 def plan_parts(parts: Sequence[str | int]) -> FieldPath:
     """Return the plan's field for a path in the run spec."""
+    if len(parts) > 2 and (parts[0], parts[2]) == ("jobs", "work"):
+        parts = [*parts[:2], *_work_parts(parts[3:])]
     path = tuple(_plan_name(part) if isinstance(part, str) else part for part in parts)
     if path[:1] in (("jobs",), ("tcp",)):
         path = tuple("ranks" if part == "hosts" else part for part in path)
-    if "storage" in path:
-        # A plan has no name for the choice between duration and operations.
-        path = tuple(part for part in path if part != "length")
     return path[:-1] if path[-2:] == ("length", "delay") else path
+
+
+def _work_parts(parts: Sequence[str | int]) -> Iterator[str | int]:
+    """Yield the path in a plan's job of a field of its work.
+
+    A plan has no names for the kind of work, and for the choice between the duration of storage and a number
+    of operations.
+    """
+    if section := _SECTIONS.get(str(parts[0])) if parts else "":
+        yield section
+    yield from (part for part in parts if part not in ("kind", "pattern", "length"))
 
 
 def _plan_name(spec_name: str) -> str:

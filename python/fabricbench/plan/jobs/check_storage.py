@@ -71,8 +71,9 @@ def _check_excluded(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProb
         yield FieldProblem((*path, "algorithm"), f'"{job.algorithm}"', "none for a storage job")
     if job.arrivals is not None:
         yield FieldProblem((*path, "arrivals"), "arrivals of a storage job", "none: it is a closed loop")
-    if job.step_overhead_ps:
-        yield FieldProblem((*path, "step_overhead"), "an overhead of a storage job", "0s")
+    for name in ("step_overhead", "send_overhead", "receive_overhead"):
+        if getattr(job, f"{name}_ps"):
+            yield FieldProblem((*path, name), "an overhead of a storage job", "0s")
     if job.repeat not in (None, 1):
         hint = "`storage.duration` says how long it lasts"
         yield FieldProblem((*path, "repeat"), f"{job.repeat} rounds of a storage job", "1", hint)

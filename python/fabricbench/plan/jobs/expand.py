@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import JobSpec, RepeatSpec, TcpSpec
+from fabricbench.plan._run_spec import CollectiveWork, JobSpec, PatternSpec, RepeatSpec, TcpSpec, Work
 from fabricbench.plan.fabric.topology import host_rate_bps
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.rounds import round_sizes
-from fabricbench.plan.jobs.storage import ALGORITHM
 from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_sizes
@@ -28,7 +27,7 @@ def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int, seed: int)
 
 
 def _job(plan: Plan, index: int, trial_size_bytes: int, seed: int, *, is_alone: bool) -> JobSpec:
-    job, topology = plan.jobs[index], plan.fabric.topology
+    job = plan.jobs[index]
     sizes = round_sizes(job, job_sizes(plan, job, trial_size_bytes), seed, index, is_alone=is_alone)
     repeat: RepeatSpec = {"kind": "until-others-end"}
     if sizes.rounds is not None:
@@ -36,34 +35,41 @@ def _job(plan: Plan, index: int, trial_size_bytes: int, seed: int, *, is_alone: 
     spec: JobSpec = {
         "name": job.name,
         "hosts": _job_hosts(plan, job),
-        "collective": job.collective,
-        "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
-        "data_bytes": max(sizes.cycle),
         "stream": index,
-        "root": job.root,
         "start_ps": job.start_ps,
-        "step_overhead_ps": job.step_overhead_ps,
-        "send_overhead_ps": job.send_overhead_ps,
-        "receive_overhead_ps": job.receive_overhead_ps,
-        "rendezvous": None if job.rendezvous is None else job.rendezvous.run_spec(),
-        "copies_own_block": job.copies_own_block,
         "repeat": repeat,
-        "warm_up_rounds": job.warm_up_rounds,
-        "root_shift": job.root_shift,
-        # If rounds overlapped, their times could not be attributed to their sizes.
-        "barrier": job.barrier or len(sizes.cycle) > 1,
-        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(host_rate_bps(topology)),
-        "storage": None if job.storage is None else job.storage.run_spec(),
+        "work": _work(plan, job, sizes.cycle),
     }
-    if job.compute_ps:  # omitted if 0, so that the ids of trials without it do not change
-        spec["compute_ps"] = job.compute_ps
     if job.dscp is not None:
         spec["dscp"] = job.dscp
     if job.priority is not None:
         spec["priority"] = job.priority
-    if len(sizes.cycle) > 1:
-        spec["round_bytes"] = sizes.cycle
     return spec
+
+
+def _work(plan: Plan, job: Job, sizes: list[int]) -> Work:
+    """Return the work of a job whose rounds have these data sizes in turn."""
+    if job.storage is not None:
+        return job.storage.run_spec(sizes[0])
+    pattern: PatternSpec = {
+        "collective": job.collective,
+        "algorithm": job.algorithm or engine.default_algorithm(job.collective),
+        "data_bytes": max(sizes),
+        "root": job.root,
+    }
+    if job.arrivals is not None:
+        return job.arrivals.run_spec(pattern, host_rate_bps(plan.fabric.topology))
+    work = job.to_spec(
+        CollectiveWork,
+        kind="collective",
+        pattern=pattern,
+        rendezvous=None if job.rendezvous is None else job.rendezvous.run_spec(),
+        # If rounds overlapped, their times could not be attributed to their sizes.
+        barrier=job.barrier or len(sizes) > 1,
+    )
+    if len(sizes) > 1:
+        work["round_bytes"] = sizes
+    return work
 
 
 def _job_hosts(plan: Plan, job: Job) -> list[int]:

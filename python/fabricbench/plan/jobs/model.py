@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from fabricbench.plan._run_spec import ArrivalsSpec
+from fabricbench.plan._run_spec import OpenLoopWork, PatternSpec
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
@@ -56,10 +56,10 @@ class Arrivals(PlanModel):
         description="For how long messages are offered, from the start of the job [time].",
     )
 
-    def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
-        """Return the arrivals for the engine; a load is a fraction of the line rate."""
+    def run_spec(self, pattern: PatternSpec, line_rate_bps: int) -> OpenLoopWork:
+        """Return the work of the job for the engine; a load is a fraction of the line rate."""
         rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
-        return self.to_spec(ArrivalsSpec, rate_bps=rate_bps)
+        return self.to_spec(OpenLoopWork, kind="open-loop", pattern=pattern, rate_bps=rate_bps)
 
 
 UNTIL_OTHERS_END: Final = "until-others-end"
@@ -223,7 +223,7 @@ class Job(PlanModel):
             "Source: a trial is one run."
         ),
     )
-    warm_up_rounds: Annotated[int, limits_of("JobSpec.warm_up_rounds")] = Field(
+    warm_up_rounds: Annotated[int, limits_of("CollectiveWork.warm_up_rounds")] = Field(
         default=0,
         description=(
             "Rounds before those of `repeat`, in none of their times [rounds]. Source: the first round is "

@@ -4,14 +4,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from fabricbench.plan._run_spec import StorageLength, StorageSpec
+from fabricbench.plan._run_spec import StorageLength, StorageWork
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.hosts import Hosts, parse_hosts
 from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
 
-ALGORITHM: Final = "closed-loop"
-"""Algorithm of storage jobs in the run spec."""
 LOGICAL_BLOCK_BYTES: Final = 512
 """Unit of block sizes [bytes]."""
 
@@ -44,7 +42,7 @@ class Storage(PlanModel):
             "of `sweep.data_size`."
         ),
     )
-    depth: Annotated[int, limits_of("StorageSpec.depth")] = Field(
+    depth: Annotated[int, limits_of("StorageWork.depth")] = Field(
         default=1,
         description=(
             "Operations that each client keeps outstanding. fio: `iodepth` times `numjobs`. Source: fio."
@@ -81,7 +79,7 @@ class Storage(PlanModel):
             "Linux has 16 KB."
         ),
     )
-    outstanding_reads: Annotated[int, limits_of("StorageSpec.outstanding_reads")] = Field(
+    outstanding_reads: Annotated[int, limits_of("StorageWork.outstanding_reads")] = Field(
         default=16,
         description=(
             "RDMA READ requests outstanding on a target's queue pair. Source: `max_qp_rd_atom` of ConnectX "
@@ -103,8 +101,8 @@ class Storage(PlanModel):
         ),
     )
 
-    def run_spec(self) -> StorageSpec:
-        """Return the job's storage for the engine, after its checks."""
+    def run_spec(self, block_bytes: int) -> StorageWork:
+        """Return the work of the job for the engine, after its checks."""
         length: StorageLength
         if self.duration_ps is not None:
             length = {"kind": "duration", "duration_ps": self.duration_ps}
@@ -112,7 +110,9 @@ class Storage(PlanModel):
             length = {"kind": "operations", "operations": self.operations or 1}
         shares = {"write": 0, "read": PPM, "mixed": self.read_ppm}
         return self.to_spec(
-            StorageSpec,
+            StorageWork,
+            kind="storage",
+            block_bytes=block_bytes,
             clients=len(self.clients or ()),
             read_ppm=shares[self.operation],
             length=length,

@@ -12,6 +12,7 @@ from fabricbench.analysis.record.run_spec import is_alone
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import JobKind, Metric, Scope, View, in_views
 from fabricbench.store import Trial
+from fabricbench.work import collective_of
 
 
 def shares_fabric(trial: Trial) -> bool:
@@ -75,7 +76,7 @@ def has_chunks(rows: Sequence[Shown]) -> bool:
 
 def has_barriers(rows: Sequence[Shown]) -> bool:
     """Return whether any job has barriers between its rounds."""
-    return any(row.job_spec.get("barrier") for row in rows)
+    return any(collective_of(row.job_spec).get("barrier") for row in rows)
 
 
 def has_adapters(rows: Sequence[Shown]) -> bool:

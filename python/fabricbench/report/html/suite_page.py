@@ -48,6 +48,7 @@ from fabricbench.results.sizes import size_title
 from fabricbench.results.studies.suite_metrics import KpiRow
 from fabricbench.store import Trial
 from fabricbench.words import counted
+from fabricbench.work import pattern_of
 
 _ROWS_MAX: Final = 500
 _SETTINGS_MAX: Final = 4
@@ -210,9 +211,9 @@ def _hosts(report: SuiteReport) -> list[Part]:
     first = specs[0]
     nic = first["fabric"]["nic"]
     seeds = sorted({trial.facts.run_spec["seed"] for trial in trials if trial.facts.iteration == 0})
-    jobs = [job for spec in specs for job in spec["jobs"]]
+    patterns = [pattern_of(job) for spec in specs for job in spec["jobs"]]
     algorithms = list(
-        dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"])
+        dict.fromkeys(f"{each['collective']} {each['algorithm']}" for each in patterns if each["algorithm"])
     )
     facts = [
         ("NIC", f"a model: latency {time_text(nic['latency_ps'])} on each side"),

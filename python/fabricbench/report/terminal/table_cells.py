@@ -15,6 +15,7 @@ from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.results.sizes import size_title
 from fabricbench.store import Trial
 from fabricbench.words import counted
+from fabricbench.work import collective_of
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
@@ -57,7 +58,7 @@ def _collective_text(summaries: Sequence[Summary]) -> str:
 
 def round_text(job: JobReport) -> list[str]:
     """Format the options of a job's rounds: warm-up rounds, changing root, barriers."""
-    spec = job.job_spec
+    spec = collective_of(job.job_spec)
     warm_up = spec.get("warm_up_rounds", 0)
     options = {
         f"{counted(warm_up, 'round')} to warm up": warm_up,

@@ -20,6 +20,7 @@ from fabricbench.analysis.twins.calibration_times import (
 )
 from fabricbench.errors import UserError
 from fabricbench.store import Trial
+from fabricbench.work import collective_of, pattern_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -257,8 +258,8 @@ def _grouped(
         run_spec: Mapping[str, Any] = trial.facts.run_spec
         (job,) = run_spec["jobs"]
         hosts = list(dict.fromkeys(job["hosts"]))
-        key = ((hosts[0], hosts[1]), job["data_bytes"], setting(run_spec))
-        points[key].append(_read(trial, read, job["warm_up_rounds"]))
+        key = ((hosts[0], hosts[1]), pattern_of(job)["data_bytes"], setting(run_spec))
+        points[key].append(_read(trial, read, collective_of(job)["warm_up_rounds"]))
     return dict(points)
 
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.analysis.record.run_spec import job_kind
 from fabricbench.metrics import BY_NAME, HEADLINES, Direction, JobKind, Metric
 from fabricbench.results.studies.factor_effects import STATUS, CampaignTable
 from fabricbench.store import Workspace
 from fabricbench.store.queries.measured_values import measured_values
+from fabricbench.work import job_kind
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
+from fabricbench.metrics import JobKind
 from fabricbench.store.catalog.schema import (
     COMPLETE,
     FAILED,
@@ -153,8 +154,14 @@ def _is_object(value: object) -> bool:
 
 
 def _is_spec(value: object) -> bool:
-    """Return whether a value may be a RunSpec, whose parser checks the rest: an object with named jobs."""
-    return isinstance(value, dict) and _has_named_jobs(value)
+    """Return whether a value may be a RunSpec: named jobs with known kinds of work, no more is checked."""
+    return isinstance(value, dict) and _has_named_jobs(value) and all(map(_has_known_work, value["jobs"]))
+
+
+def _has_known_work(job: Mapping[str, Any]) -> bool:
+    """Return whether a job has work of a known kind, or none: those of earlier versions and measured ones."""
+    work = job.get("work", {"kind": JobKind.COLLECTIVE})
+    return isinstance(work, dict) and work.get("kind") in list(JobKind)
 
 
 def _is_summary(value: object) -> bool:
@@ -231,7 +238,7 @@ def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {"status": _STATES, "size_kind": _SIZE_KINDS}
 _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "overrides": (_is_list_of(lambda item: isinstance(item, str)), "a list of texts"),
-    "run_spec": (_is_spec, "a RunSpec, whose jobs have names"),
+    "run_spec": (_is_spec, "a RunSpec, whose jobs have names and work of a known kind"),
     "published": (_is_published, "an object with table, source and values"),
     "criteria": (_is_list_of(_is_criterion), "a list of objects with metric, min, max and job"),
     "summary": (_is_summary, "an object of finite numbers, whose jobs have names and whose notes are texts"),

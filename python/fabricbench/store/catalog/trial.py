@@ -9,6 +9,7 @@ from typing import Any
 
 from fabricbench.store.catalog.rows import checked_row
 from fabricbench.store.catalog.schema import FINISHED
+from fabricbench.store.record.earlier_specs import current_spec
 from fabricbench.store.record.tables import TableFolder
 
 MEASURED = "measured"
@@ -100,6 +101,7 @@ class Trial:
             empty unless finished.
         machine: The machine that ran it.
         tables: Its record.
+        stored_spec: The JSON of its run spec as stored, in the form of its version.
     """
 
     attempt: int
@@ -113,6 +115,7 @@ class Trial:
     engine: Mapping[str, Any]
     machine: Mapping[str, Any]
     tables: TableFolder = field(repr=False, compare=False)
+    stored_spec: str = field(default="", repr=False)
 
     @property
     def id(self) -> str:
@@ -169,6 +172,7 @@ def trial_of(row: Mapping[str, Any], tables_of: Callable[[Mapping[str, Any]], Ta
     parsed = checked_row(row)
     facts = {name: parsed.get(name, row[name]) for name in TrialFacts.__dataclass_fields__}
     facts |= {name: tuple(parsed[name]) for name in ("overrides", "criteria")}
+    facts["run_spec"] = current_spec(parsed["run_spec"])
     facts["axes"] = tuple((name, value) for name, value in parsed["axes"])
     return Trial(
         attempt=row["attempt"],
@@ -182,6 +186,7 @@ def trial_of(row: Mapping[str, Any], tables_of: Callable[[Mapping[str, Any]], Ta
         engine=parsed["engine"] or {},
         machine=parsed["machine"],
         tables=tables_of(row),
+        stored_spec=row["run_spec"],
     )
 
 

@@ -103,11 +103,14 @@ mod tests {
     use super::*;
     use crate::run::host_run::jobs_of;
     use crate::run::share::Share;
+    use spec::{CollectiveSpec, Work};
 
     #[test]
     fn regions_of_an_agent_have_a_bound_however_many_hosts_it_plays() {
         let mut spec = spec::from_json(include_str!("../../../testdata/run.json")).unwrap();
-        spec.jobs[0].data_bytes = 64 << 20;
+        if let Work::Collective(CollectiveSpec { pattern, .. }) = &mut spec.jobs[0].work {
+            pattern.data_bytes = 64 << 20;
+        }
         let jobs = Arc::new(jobs_of(&spec).unwrap());
         let hosts: Vec<u32> = (0..8).collect();
         let share = Share::new(&spec, &jobs, &hosts);

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use spec::{QpMode, RepeatSpec, RunSpec};
+use spec::{CollectiveSpec, JobSpec, QpMode, RepeatSpec, RunSpec, Work};
 use std::collections::HashMap;
 use units::{Seed, Stream, TransferId};
 use workload::Message;
@@ -142,9 +142,16 @@ impl Lab {
 }
 
 /// The last round is not followed by a barrier.
-fn skipped(job: &spec::JobSpec, schedule: &workload::Schedule, id: TransferId, rounds: u32) -> u32 {
+fn skipped(job: &JobSpec, schedule: &workload::Schedule, id: TransferId, rounds: u32) -> u32 {
     let of_last = schedule.phase_of(id) / 2 == (rounds - 1) % job.rounds_of_a_cycle();
     u32::from(schedule.message(id) == Message::Barrier && of_last)
+}
+
+/// Changes the collective of a job and its algorithm.
+fn set_pattern<'a>(job: &'a mut JobSpec, (collective, algorithm): (&str, &str)) -> &'a mut CollectiveSpec {
+    let Work::Collective(work) = &mut job.work else { panic!("the spec has a collective") };
+    (work.pattern.collective, work.pattern.algorithm) = (collective.into(), algorithm.into());
+    work
 }
 
 /// One or two collectives on the same hosts, with one to three rounds, on any number of agents.
@@ -158,17 +165,18 @@ fn any_spec() -> impl Strategy<Value = (RunSpec, usize, u64)> {
             let (count, warm_up, barrier, root_shift) = rounds;
             let mut spec = spec();
             let job = &mut spec.jobs[0];
-            (job.collective, job.algorithm) = (patterns[pattern].0.into(), patterns[pattern].1.into());
-            (job.repeat, job.warm_up_rounds) = (RepeatSpec::Rounds { rounds: count }, warm_up);
-            (job.barrier, job.root_shift, job.step_overhead_ps) = (barrier, root_shift, overhead * 1_000);
+            job.repeat = RepeatSpec::Rounds { rounds: count };
+            let work = set_pattern(job, patterns[pattern]);
+            (work.warm_up_rounds, work.barrier, work.root_shift) = (warm_up, barrier, root_shift);
+            work.step_overhead_ps = overhead * 1_000;
             if shares_hosts {
                 job.hosts = vec![0, 0, 1, 1, 2, 2, 3, 3];
             }
             if has_other {
                 let mut job = spec.jobs[0].clone();
                 (job.name, job.stream) = ("other".into(), 1);
-                (job.collective, job.algorithm) = (patterns[other].0.into(), patterns[other].1.into());
-                (job.hosts, job.root_shift) = (vec![3, 1, 2, 2, 0, 1, 0, 3], false);
+                job.hosts = vec![3, 1, 2, 2, 0, 1, 0, 3];
+                set_pattern(&mut job, patterns[other]).root_shift = false;
                 spec.jobs.push(job);
             }
             spec.transport.qps_per_rank_pair = parts;

@@ -65,7 +65,7 @@ pub(crate) struct ChunkPosition {
 pub(crate) struct Assembler<'a> {
     pub(crate) flows: &'a Flows,
     /// Data size of each job [bytes].
-    pub(crate) data_bytes: Vec<u64>,
+    pub(crate) block_bytes: Vec<u64>,
     deliveries: Deliveries,
     rounds_ended: RoundsEnded,
     /// Reports of the targets on data they sent for read operations.
@@ -106,19 +106,19 @@ impl<'a> Assembler<'a> {
     pub(crate) fn new(flows: &'a Flows, spec: &RunSpec, fabric: &Fabric) -> Self {
         let jobs = &spec.jobs;
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
-        let data_bytes = jobs.iter().map(|job| job.data_bytes);
+        let block_bytes = jobs.iter().map(|job| job.work.storage().map_or(0, |storage| storage.block_bytes));
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
         let jobs: Vec<_> = jobs
             .iter()
             .enumerate()
-            .map(|(index, job)| match &job.storage {
+            .map(|(index, job)| match job.work.storage() {
                 None => JobProgress::new(plan(index, job)),
                 Some(storage) => JobProgress::of_clients(storage.clients, RoundPlan::new(job, 0)),
             })
             .collect();
         Self {
             flows,
-            data_bytes: data_bytes.collect(),
+            block_bytes: block_bytes.collect(),
             deliveries: Deliveries::new(),
             rounds_ended: RoundsEnded::new(flows.chunk_count(), rounds),
             served: NumberMap::default(),

@@ -58,7 +58,7 @@ impl Assembler<'_> {
             round: 0,
             step: is_read,
             block: 0,
-            bytes: self.data_bytes[pair.job as usize],
+            bytes: self.block_bytes[pair.job as usize],
             unloaded: unloaded.map(|spans| spans[is_read as usize]),
         }
     }

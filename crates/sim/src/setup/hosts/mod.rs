@@ -298,7 +298,7 @@ pub(super) fn queue_pair_end(
 
 /// Kind of the connections of a job.
 pub(crate) fn connection_kind(spec: &RunSpec, job: u32) -> ConnectionKind {
-    match (&spec.jobs[job as usize].storage, spec.transport.connection) {
+    match (spec.jobs[job as usize].work.storage(), spec.transport.connection) {
         (Some(_), _) => ConnectionKind::Storage,
         (None, QpType::Rc) => ConnectionKind::Rc,
         (None, QpType::Uc) => ConnectionKind::Uc,

@@ -42,7 +42,7 @@ impl QueuePairIndices {
             counts.iter().map(|&count| Vec::with_capacity(staggered_capacity(count as usize))).collect()
         };
         let [mut from, mut to] = flows.counts_at_hosts().map(room);
-        for job in (0..jobs).filter(|&job| spec.jobs[job].storage.is_none()) {
+        for job in (0..jobs).filter(|&job| spec.jobs[job].work.storage().is_none()) {
             let mut number = flows.first_queue_pair(job);
             flows.each_connection(job, flows.laps(job).length, |[src, dst]| {
                 let (from, to) = (&mut from[src.index()], &mut to[dst.index()]);

@@ -74,7 +74,7 @@ impl<'a> TransferIndices<'a> {
 
     /// Queue pairs of a job at a host; none of a storage job, whose connections are not senders.
     pub(crate) fn pairs_of(&self, spec: &RunSpec, job: u32, host: HostId) -> PairsOfJob<'_> {
-        match spec.jobs[job as usize].storage {
+        match spec.jobs[job as usize].work.storage() {
             Some(_) => PairsOfJob { from: PairsAtHost::NONE, to: PairsAtHost::NONE },
             None => {
                 let (job, pairs) = (job as usize, &self.pairs);

@@ -7,7 +7,7 @@ use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
 use paths::{Direction, PathHash};
-use spec::{JobSpec, LoadBalancing, RunSpec, SpecError, unsupported};
+use spec::{JobSpec, LoadBalancing, OpenLoopSpec, RunSpec, SpecError, unsupported};
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Flows {
             path_hash: PathHash::new(spec, &fabric.graph),
         };
         for (index, job) in spec.jobs.iter().enumerate() {
-            match &job.storage {
+            match job.work.storage() {
                 None => flows.add_job(spec, fabric, index as u32, job)?,
                 Some(storage) => flows.add_storage(spec, fabric, index as u32, job, storage)?,
             }
@@ -161,15 +161,15 @@ impl Flows {
         index: u32,
         job: &JobSpec,
     ) -> Result<(), SpecError> {
-        let pairs = self.jobs.add_collective(spec, index, job)?;
-        self.note_connections(fabric, index, job.storage.is_some())?;
-        if job.arrivals.is_some() {
-            self.note_unloaded(spec, fabric, pairs, Parts::new(job.data_bytes, self.jobs.parts.into()));
+        let pairs = self.jobs.add_scheduled(spec, index, job)?;
+        self.note_connections(fabric, index, false)?;
+        if let Some(OpenLoopSpec { pattern, .. }) = job.work.open_loop() {
+            self.note_unloaded(spec, fabric, pairs, Parts::new(pattern.data_bytes, self.jobs.parts.into()));
         }
         Ok(())
     }
 
-    /// Adds a job with these connections; returns its queue pairs.
+    /// Adds a storage job with these connections; returns its queue pairs.
     pub(crate) fn add_connections(
         &mut self,
         fabric: &Fabric,
@@ -179,7 +179,7 @@ impl Flows {
         connections: RankConnections,
     ) -> Result<Range<u32>, SpecError> {
         let pairs = self.jobs.add(job, schedule, connections);
-        self.note_connections(fabric, index, job.storage.is_some())?;
+        self.note_connections(fabric, index, true)?;
         Ok(pairs)
     }
 
@@ -270,7 +270,7 @@ fn copying(spec: &RunSpec, bytes: u64) -> Span {
 /// Those of [`Flows::new`], and of pins that name an item that does not exist.
 pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
-    let is_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+    let is_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
     if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }

@@ -32,26 +32,18 @@ impl Flows {
         let connections = RankConnections::Storage { clients: storage.clients, targets };
         let none = ScheduleBuilder::with_capacity(0, 0).finish();
         let pairs = self.add_connections(fabric, index, job, none, connections)?;
-        self.note_operations(spec, fabric, job, storage, pairs.clone());
+        self.note_operations(spec, fabric, storage, pairs.clone());
         self.check_duration(index, storage, pairs)
     }
 
     /// Stores the completion times on an idle fabric of an operation on each of `pairs`.
-    fn note_operations(
-        &mut self,
-        spec: &RunSpec,
-        fabric: &Fabric,
-        job: &JobSpec,
-        storage: &StorageSpec,
-        pairs: Range<u32>,
-    ) {
+    fn note_operations(&mut self, spec: &RunSpec, fabric: &Fabric, storage: &StorageSpec, pairs: Range<u32>) {
         let mut spans_of_ends = HashMap::new();
         for pair in pairs {
             let pair = self.queue_pair(pair);
             let ends = self.attachments(&pair, Direction::Forward);
             let spans = *spans_of_ends.entry(ends).or_insert_with(|| {
-                [false, true]
-                    .map(|is_read| unloaded_operation(spec, fabric, ends, job.data_bytes, storage, is_read))
+                [false, true].map(|is_read| unloaded_operation(spec, fabric, ends, storage, is_read))
             });
             self.unloaded_operations.insert(pair.number, spans);
         }
@@ -65,7 +57,7 @@ impl Flows {
         if longest <= measured {
             return Ok(());
         }
-        let field = format!("jobs[{index}].storage.length.duration_ps");
+        let field = format!("jobs[{index}].work.length.duration_ps");
         let found = format!("{} ns measured, the warm-up excluded", measured.0 / 1_000);
         let allowed = format!("at least the {} ns of an operation alone", longest.0.div_ceil(1_000));
         Err(unsupported(field, found, allowed))
@@ -91,16 +83,16 @@ pub(crate) fn storage_plans(
     captured: &HashSet<u32>,
 ) -> Vec<Option<StoragePlan>> {
     let mut plans: Vec<Option<StoragePlan>> = (0..graph.hosts()).map(|_| None).collect();
-    if spec.jobs.iter().all(|job| job.storage.is_none()) {
+    if spec.jobs.iter().all(|job| job.work.storage().is_none()) {
         return plans;
     }
     for (index, job) in (0..).zip(&spec.jobs) {
-        let Some(storage) = &job.storage else { continue };
+        let Some(storage) = job.work.storage() else { continue };
         for (rank, &host) in (0..).zip(&job.hosts) {
             let role = if rank < storage.clients {
                 RolePlan::Client(client_plan(spec, index, rank, job, storage))
             } else {
-                RolePlan::Target(target_plan(job, storage))
+                RolePlan::Target(target_plan(storage))
             };
             let is_background = job.repeat.rounds().is_none();
             plans[host as usize] =
@@ -109,7 +101,7 @@ pub(crate) fn storage_plans(
     }
     let controllers = Controllers::new(spec, graph);
     let pairs = flows.queue_pairs();
-    for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].storage.is_some()) {
+    for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].work.storage().is_some()) {
         add_connection_ends(spec, graph, flows, &controllers, captured, &pair, &mut plans);
     }
     plans
@@ -129,7 +121,7 @@ fn add_connection_ends(
     let psns = [pair.initial_psn(), Psn::new(back_psn & 0xff_ffff)];
     let attachments = flows.attachments(pair, Direction::Forward);
     let priorities = spec.transport.priorities;
-    let reads = spec.jobs[pair.job as usize].storage.as_ref().map_or(1, |storage| storage.outstanding_reads);
+    let reads = spec.jobs[pair.job as usize].work.storage().map_or(1, |storage| storage.outstanding_reads);
     for (end, direction) in [(0, Direction::Forward), (1, Direction::Reverse)] {
         let plan = ConnectionPlan {
             queue_pair: pair.number,
@@ -169,7 +161,7 @@ fn client_plan(spec: &RunSpec, index: u32, rank: u32, job: &JobSpec, storage: &S
     };
     ClientPlan {
         job: index,
-        block_bytes: job.data_bytes,
+        block_bytes: storage.block_bytes,
         in_capsule_bytes: storage.in_capsule_bytes,
         depth: storage.depth as u16,
         read_ppm: storage.read_ppm,
@@ -181,9 +173,9 @@ fn client_plan(spec: &RunSpec, index: u32, rank: u32, job: &JobSpec, storage: &S
     }
 }
 
-fn target_plan(job: &JobSpec, storage: &StorageSpec) -> TargetPlan {
+fn target_plan(storage: &StorageSpec) -> TargetPlan {
     TargetPlan {
-        block_bytes: job.data_bytes,
+        block_bytes: storage.block_bytes,
         in_capsule_bytes: storage.in_capsule_bytes,
         service_rate: storage.service_rate_bps.map(Rate::from_bps),
         service_time: Span(storage.service_time_ps),

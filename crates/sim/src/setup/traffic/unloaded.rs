@@ -150,11 +150,10 @@ pub(crate) fn unloaded_operation(
     spec: &RunSpec,
     fabric: &Fabric,
     [client, target]: [AttachmentId; 2],
-    block_bytes: u64,
     storage: &StorageSpec,
     is_read: bool,
 ) -> Span {
-    let transport = &spec.transport;
+    let (transport, block_bytes) = (&spec.transport, storage.block_bytes);
     let (mut there, mut back) = (path(spec, fabric, client, target), path(spec, fabric, target, client));
     let in_capsule = !is_read && block_bytes <= storage.in_capsule_bytes;
     let command_bytes = COMMAND_BYTES + if in_capsule { block_bytes } else { 0 };
