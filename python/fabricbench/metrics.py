@@ -66,6 +66,7 @@ class View(StrEnum):
         ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
         SHARED: What is of a job where others use the fabric, too, in place of what is of the whole fabric.
         BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
+        FILES: Files and programs only.
     """
 
     RUN = "run"
@@ -81,10 +82,12 @@ class View(StrEnum):
     ADAPTERS = "adapters"
     SHARED = "shared"
     BMWG = "bmwg"
+    FILES = "files"
 
 
 _ON_DEMAND = (View.BMWG,)
-_DECIMALS = {"GB/s": 2, "Gb/s": 3, "%": 2, "1/s": 0, "frames": 0, "bytes": 0}
+_IN_FILES = (View.FILES,)
+_DECIMALS = {"GB/s": 2, "Gb/s": 3, "%": 2, "1/s": 0, "frames": 0, "messages": 0, "bytes": 0}
 _DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "Gb/s": 5, "ppm": 5, "": 4}
 
 
@@ -146,12 +149,12 @@ class Metric:
     @property
     def is_count(self) -> bool:
         """Whether its values are whole numbers."""
-        return self.unit in {"frames", "bytes"}
+        return self.unit in {"frames", "messages", "bytes"}
 
     @property
     def is_on_demand(self) -> bool:
         """Whether tables for people show it only on request; files and programs get all metrics."""
-        return tuple(self.views) == _ON_DEMAND
+        return tuple(self.views) in (_ON_DEMAND, _IN_FILES)
 
     @property
     def decimals(self) -> int | None:
@@ -726,6 +729,18 @@ _COLUMNS = (
         views=[View.SHARED],
         published="",
         point=Point.FABRIC,
+    ),
+    Metric(
+        "messages_lost",
+        "Messages lost",
+        "messages",
+        Direction.LOWER,
+        "messages sent completely - messages that arrived completely, on unreliable connections",
+        "IBTA vol. 1, 9.8: a responder of UC drops a message with a gap",
+        views=_IN_FILES,
+        label="lost messages",
+        is_trouble=True,
+        absent="on reliable connections",
     ),
     Metric(
         "out_of_order_percent",

@@ -262,6 +262,11 @@ def test_a_sender_without_reaction_runs_at_line_rate_and_has_cnps(fields: str, i
     assert spec == {"kind": "line-rate", "cnp_interval_ps": interval_us * 10**6}
 
 
+def test_a_fixed_rate_is_that_of_each_queue_pair() -> None:
+    spec = transport_of("rate_control: {fixed: {rate: 25Gbps}}")["rate_control"]
+    assert spec == {"kind": "fixed", "rate_bps": 25 * 10**9}
+
+
 def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
     us, one = 10**6, 2**20
     assert transport_of("rate_control: swift")["rate_control"] == {
@@ -297,7 +302,7 @@ def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
 @pytest.mark.parametrize(
     ("control", "message"),
     [
-        ("{}", "found nothing; allowed: one of `dcqcn`, `swift` and `timely`"),
+        ("{}", "found nothing; allowed: one of `dcqcn`, `fixed`, `swift` and `timely`"),
         ("{swift: {}, timely: {}}", "found `swift` and `timely`; allowed: one of"),
         ("{swift: {beta: 2}}", "swift.beta: found 2; allowed: at most 1"),
         (
@@ -308,6 +313,9 @@ def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
         ("{swift: {window_min: 8, window_max: 4}}", "window_min: found 8; .* 4 with this `window_max`"),
         ("{swift: {additive_increase: 2000}}", "found 2000; allowed: 0.000001 to 1,000"),
         ("{timely: {rtt_low: 1ms}}", 'rtt_low: found "1ms"; allowed: 1ps to 500us with this `rtt_high`'),
+        ("{fixed: {}}", "rate_control.fixed.rate: found nothing"),
+        ("{fixed: {rate: 100kbps}}", 'fixed.rate: found "100kbps"; allowed: 1Mbps'),
+        ("{fixed: {rate: 1Tbps}}", "fixed.rate: found 1Tbps; allowed: at most the rate of the host's port"),
         (
             "{timely: {rate_min: 1Tbps}}",
             "rate_min: found 1Tbps; allowed: at most the rate of the host's port",

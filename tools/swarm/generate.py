@@ -34,7 +34,25 @@ def plan_of(seed: int) -> dict[str, Any]:
     _add_variation(draw, plan)
     if drawn.kind != "infiniband":
         _address(draw, plan)
+    if transport.get("connection") == "uc":
+        _reconcile_unreliable(plan)
     return plan
+
+
+def _reconcile_unreliable(plan: Fields) -> None:
+    """Remove the fields that unreliable connections have no use for.
+
+    Traffic without an end takes reliable ones instead: without a short timeout it would continue for 100 ms
+    after the last loss.
+    """
+    is_endless = any(job.get("repeat") == "until-others-end" for job in plan["jobs"])
+    if is_endless or any("duration" not in tcp for tcp in plan.get("tcp", ())):
+        del plan["transport"]["connection"]
+        return
+    for name in ("ack_every", "window", "recovery", "ooo_window", "timeout", "retry_count"):
+        plan["transport"].pop(name, None)
+    for variant in plan.get("variants", ()):
+        variant.get("set", {}).pop("transport.ack_every", None)
 
 
 def _address(draw: Draw, plan: Fields) -> None:
@@ -88,6 +106,7 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
         transport["rate_control"] = draw.pick(
             (
                 *("swift", "timely", {"swift": {"window_max": draw.pick((1, 4))}}),
+                {"fixed": {"rate": draw.pick(("1Gbps", "3Gbps"))}},
                 {"timely": {"segment": "4KB", "decrease_max": draw.pick((0.25, 0.5, 1))}},
             )
         )
@@ -100,6 +119,10 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
                 fields["fast_recovery_rounds"] = 0
             fields |= {"rate_min": "100Mbps", "initial_alpha": draw.pick((1, 1, 0, "1/2", 0.01))}
         transport["rate_control"] = {"dcqcn": fields} if draw.chance(0.7) else "dcqcn"
+    if drawn.kind != "infiniband" and draw.chance(0.1):
+        transport |= {"connection": "uc", "recovery": "none"}
+        if "fixed" not in transport.get("rate_control", ()):
+            transport.pop("rate_control", None)
     if "rate_control" in transport and not _is_without_reaction(transport["rate_control"]):
         drawn.fields.get("nic", {}).pop("packets_per_turn", None)
     if drawn.kind == "infiniband" and draw.chance(0.5):

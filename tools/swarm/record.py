@@ -205,6 +205,15 @@ class JobRecord:
         return bool(self.spec["repeat"]["kind"] != "rounds")
 
     @property
+    def has_overlapping_rounds(self) -> bool:
+        """Whether a rank may start a round before what it sent in the previous one has arrived.
+
+        On unreliable connections a rank does not wait for that, unless barriers separate the rounds.
+        """
+        is_unreliable = "messages" in self.outcome and not self.collective.get("barrier")
+        return is_unreliable and self.chunks["round"].n_unique() > 1
+
+    @property
     def control_messages(self) -> int:
         """Largest number of messages of handshakes and barriers, which have no rows."""
         barriers = self.rounds_planned * self.ranks * self.ranks if self.collective.get("barrier") else 0

@@ -19,6 +19,8 @@ pub(crate) const FRAMES_AHEAD: usize = 16;
 pub(crate) enum ConnectionKind {
     /// RoCE reliable connection (RC) of a job's ranks.
     Rc = 0,
+    /// RoCE unreliable connection (UC) of a job's ranks.
+    Uc = 1,
     Tcp = 2,
     /// RoCE reliable connection between a storage client and a target.
     Storage = 4,
@@ -29,6 +31,7 @@ impl ConnectionKind {
     const fn of_number(number: u32) -> Self {
         match number {
             0 => Self::Rc,
+            1 => Self::Uc,
             2 => Self::Tcp,
             _ => Self::Storage,
         }
@@ -79,6 +82,8 @@ impl ConnectionId {
 pub(crate) enum Kind {
     /// Payload of a write of a reliable connection.
     Data(Position),
+    /// Payload of a write of an unreliable connection.
+    Uc(Position),
     /// Acknowledgement.
     Ack,
     /// Negative acknowledgement: PSN sequence error.
@@ -123,6 +128,7 @@ const READ_CODE: u32 = 1 << 4;
 const CONNECTION_SHIFT: u32 = 5;
 const VERB_MASK: u32 = 3;
 const STORAGE_CODE: u32 = (ConnectionKind::Storage as u32) << CONNECTION_SHIFT;
+const UC_CODE: u32 = (ConnectionKind::Uc as u32) << CONNECTION_SHIFT;
 const TCP_CODE: u32 = (ConnectionKind::Tcp as u32) << CONNECTION_SHIFT;
 const ACK: u32 = NO_MESSAGE;
 const NAK: u32 = NO_MESSAGE | 1;
@@ -136,6 +142,7 @@ impl Kind {
         let connection = (connection as u32) << CONNECTION_SHIFT;
         match self {
             Self::Data(position) => position as u32,
+            Self::Uc(position) => UC_CODE | position as u32,
             Self::Ack => connection | ACK,
             Self::Nak => connection | NAK,
             Self::Cnp => connection | CNP,
@@ -163,6 +170,9 @@ impl Kind {
 
     #[cold]
     const fn other_from_code(code: u32) -> Self {
+        if code < TCP_CODE {
+            return Self::Uc(position_of(code));
+        }
         if code < STORAGE_CODE {
             return match code & POSITION_MASK {
                 0 => Self::TcpData,
@@ -421,7 +431,7 @@ impl Packet {
     /// It may be marked: its IP header has ECT(0), as have all frames of RDMA.
     pub(crate) const fn is_ecn_capable(&self) -> bool {
         match self.kind() {
-            Kind::Data(_) | Kind::Ack | Kind::Nak | Kind::Cnp | Kind::Storage(..) => true,
+            Kind::Data(_) | Kind::Uc(_) | Kind::Ack | Kind::Nak | Kind::Cnp | Kind::Storage(..) => true,
             Kind::TcpData => self.pad_bytes() != 0,
             Kind::TcpAck { .. } | Kind::LinkControl => false,
         }
@@ -545,7 +555,7 @@ impl State for Packet {
                 left.visit(cycle);
                 *sent = Instant(left.0 | pad);
             }
-            Kind::TcpData | Kind::TcpAck { .. } | Kind::Storage(..) => cycle.never_repeats(),
+            Kind::Uc(_) | Kind::TcpData | Kind::TcpAck { .. } | Kind::Storage(..) => cycle.never_repeats(),
         }
         // The quanta of link control are where other packets have their PSN.
         if kind != Kind::LinkControl {
@@ -583,6 +593,7 @@ mod tests {
         }
         for position in POSITIONS {
             kinds.push((rc, Kind::Data(position), Some(position)));
+            kinds.push((ConnectionKind::Uc, Kind::Uc(position), Some(position)));
             let verbs =
                 [StorageVerb::Send, StorageVerb::Write, StorageVerb::ReadRequest, StorageVerb::ReadResponse];
             for (verb, is_read) in verbs.into_iter().flat_map(|verb| [(verb, false), (verb, true)]) {
@@ -624,7 +635,7 @@ mod tests {
 
     #[test]
     fn the_number_of_a_connection_is_its_kind_and_index() {
-        for kind in [ConnectionKind::Rc, ConnectionKind::Tcp, ConnectionKind::Storage] {
+        for kind in [ConnectionKind::Rc, ConnectionKind::Uc, ConnectionKind::Tcp, ConnectionKind::Storage] {
             for index in [0, 1, ConnectionId::INDICES - 1] {
                 let id = ConnectionId::new(kind, index);
                 assert_eq!((id.kind(), id.index()), (kind, index));

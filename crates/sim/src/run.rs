@@ -203,8 +203,7 @@ impl<'a> Driver<'a> {
         let flows = &world.flows;
         let (total_bytes, patience) = (total_bytes(world, spec), patience(spec, &world.fabric));
         // Random targets never repeat.
-        let mut assembler =
-            Assembler::new(flows, &spec.jobs, world.fabric.span, world.fabric.byte_ps_of_hosts(spec));
+        let mut assembler = Assembler::new(flows, spec, &world.fabric);
         assembler.open_tcp = open_connections(spec, &world.connections);
         Self {
             assembler,

@@ -7,8 +7,8 @@ use common::{
     single_switch,
 };
 use spec::{
-    DcqcnConfig, ImpairmentSpec, LineRateConfig, LoadBalancing, NicDirection, RateControlSpec, RatioSpec,
-    RunSpec, RunStatus, XoffSpec,
+    DcqcnConfig, FixedConfig, ImpairmentSpec, LineRateConfig, LoadBalancing, NicDirection, RateControlSpec,
+    RatioSpec, RunSpec, RunStatus, XoffSpec,
 };
 
 /// Seven senders into one host, 16 MB of buffer.
@@ -49,6 +49,18 @@ fn a_quarter_of_the_headroom_is_overrun_and_reported_as_such() {
     let by_port: u64 = recorder.ports.iter().map(|port| port.dropped_headroom_frames).sum();
     assert_eq!(by_port, summary.frames_lost.headroom_overrun);
     assert_eq!(summary.status, RunStatus::Complete, "go-back-N repairs it");
+}
+
+#[test]
+fn a_fixed_rate_is_that_of_the_bytes_on_the_link() {
+    let mut spec = collective(single_switch(2), 2, "incast", "parallel", 1 << 20);
+    spec.transport.message_bytes = 4096;
+    let at_line_rate = completion_ps(&run(&spec).0);
+    spec.transport.rate_control = RateControlSpec::Fixed(FixedConfig { rate_bps: 10_000_000_000 });
+    let (summary, recorder) = run(&spec);
+    // The last of 256 equal frames starts when those before it have been sent: 800 ps a byte instead of 20.
+    assert_eq!(completion_ps(&summary) - at_line_rate, 255 * (4096 + 98) * 780);
+    assert!(recorder.chunks.iter().all(|chunk| chunk.retransmits == 0));
 }
 
 #[test]

@@ -10,9 +10,7 @@ mod summary;
 
 pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all, unsupported};
 pub use run::*;
-pub use summary::{
-    JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, SizeTimes, TcpSummary,
-};
+pub use summary::*;
 
 /// Version of [`RunSpec`] and of the record tables; incremented by changes that affect readers. Since 2 a job
 /// has its [`Work`].

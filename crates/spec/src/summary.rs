@@ -78,6 +78,9 @@ pub struct JobSummary {
     pub chunks_failed: u64,
     /// Frames that arrived after their chunk was delivered, and are therefore in no row of table `chunks`.
     pub late: LateFrames,
+    /// Messages of unreliable connections; `None` of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageCounts>,
     /// Why it is incomplete, with the first affected chunks; empty otherwise.
     pub reason: String,
 }
@@ -91,6 +94,22 @@ pub struct LateFrames {
     pub ecn_ce_rx: u64,
     /// Congestion notifications (CNP) sent in response.
     pub cnp_tx: u64,
+}
+
+/// Messages of unreliable connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MessageCounts {
+    /// Messages sent completely.
+    pub sent: u64,
+    /// Messages that arrived completely; the others were dropped, or in flight when the run ended.
+    pub received: u64,
+}
+
+impl MessageCounts {
+    /// Messages that did not arrive.
+    pub const fn lost(self) -> u64 {
+        self.sent - self.received
+    }
 }
 
 /// Times of the rounds of a job. With a barrier, a round starts with the first rank that starts it and ends

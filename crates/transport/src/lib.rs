@@ -10,13 +10,17 @@
 //!      encode and decode its packets.
 //! 2. `congestion`, the rate controls of the RDMA transports: a [`RateControl`] is fed by [`Feedback`] and
 //!    answers with the send time of the next packet and the number of packets in flight.
-//! 3. [`tcp`], for background traffic that shares the fabric with RDMA, with congestion control of its own.
+//! 3. `uc`, the RoCEv2 unreliable connection: [`UcSender`] and [`UcReceiver`].
+//! 4. [`tcp`], for background traffic that shares the fabric with RDMA, with congestion control of its own.
 
 mod congestion;
 mod packet;
 mod rc;
+mod segment;
 pub mod tcp;
+mod uc;
 
 pub use congestion::*;
 pub use packet::{NextPacket, Position, Transmit};
 pub use rc::*;
+pub use uc::{UcDisposition, UcReceiver, UcSender, UcTransmit};

@@ -22,6 +22,7 @@ from fabricbench.backend.protocol import (
 )
 from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
 from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
+from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.engine import describe
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.work import collective_of
@@ -187,17 +188,14 @@ def _check(spec: Mapping[str, Any]) -> None:
     Raises:
         RefusedError: They cannot.
     """
-    allowed = "none on hosts: collectives only"
+    for part in unsupported(spec):
+        raise RefusedError(part.field, part.found, part.allowed)
     for number, job in enumerate(spec["jobs"]):
-        if job["work"]["kind"] == "storage":
-            raise RefusedError(f"jobs[{number}].work.kind", "a storage job", allowed)
         if collective_of(job).get("compute_ps"):
             actual = "time to compute in each round"
             raise RefusedError(
                 f"jobs[{number}].work.compute_ps", actual, "0 on hosts, whose ranks compute nothing"
             )
-    if spec["tcp"]:
-        raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
     if (chunks := spec["observe"]["chunks"]) != "all":
         raise RefusedError("observe.chunks", str(chunks), "all on hosts: each chunk has a row")
 

@@ -24,6 +24,7 @@ from fabricbench.plan._run_spec import (
     SwitchSpec,
     TransportSpec,
 )
+from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.expand import canonical_json
 from fabricbench.work import collective_of
 
@@ -66,11 +67,7 @@ def obstacle(spec: RunSpec) -> str:
         return "InfiniBand: the kernel has neither its frames nor its credits"
     if fabric["switch"]["scheduled"] is not None:
         return "scheduled fabric: the kernel has neither cells nor credits"
-    if any(job["work"]["kind"] == "storage" for job in spec["jobs"]):
-        return "storage: endpoints run collectives only"
-    if spec["tcp"]:
-        return "TCP traffic beside the jobs: endpoints run collectives only"
-    return ""
+    return next((f"{part.found}: {part.why}" for part in unsupported(spec)), "")
 
 
 def likeness(spec: RunSpec) -> Likeness:

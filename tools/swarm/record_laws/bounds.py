@@ -70,7 +70,7 @@ def _round_bounds(
     job: JobRecord, total_ms: float, shortest_ms: float, longest_ms: float
 ) -> Iterator[tuple[str, bool]]:
     """Yield whether the times of rounds agree with those of their chunks, to a picosecond."""
-    if not job.measured.height:
+    if not job.measured.height or job.has_overlapping_rounds:
         return
     total_ps, shortest_ps, longest_ps = (time_ms * 1e9 + 1 for time_ms in (total_ms, shortest_ms, longest_ms))
     yield "no completion below the slowest chunk", total_ps >= max(job.measured["fct_ps"].to_list())

@@ -255,13 +255,11 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
         sent=pl.col("completed_ps"),
         arrived=pl.col("delivered_ps"),
     )
+    ends = [chunk_ends.select("round", rank="dst", end="arrived")]
+    if not job.has_overlapping_rounds:
+        ends.append(chunk_ends.select("round", rank="src", end="sent"))
     rank_ends = (
-        pl.concat(
-            [
-                chunk_ends.select("round", rank="src", end="sent"),
-                chunk_ends.select("round", rank="dst", end="arrived"),
-            ]
-        )
+        pl.concat(ends)
         .group_by("round", "rank")
         .agg(pl.col("end").max(), over=pl.col("end").is_not_null().all())
     )

@@ -67,6 +67,20 @@ def _late_frames_max(record: Record) -> int:
     return int(late + answers + sum(2 * row["retransmits"] for row in record.rows("connections")))
 
 
+def message_laws(record: Record) -> Iterator[Violation]:
+    """Yield jobs on unreliable connections that received more than was sent, or completed with less."""
+    is_unreliable = record.spec["transport"].get("connection") == "uc"
+    for outcome in record.summary["jobs"]:
+        messages = outcome.get("messages")
+        if is_unreliable != (messages is not None):
+            yield Violation("messages are counted on unreliable connections only", f"summary: {outcome}")
+        elif messages is not None:
+            lost = messages["sent"] - messages["received"]
+            is_whole = outcome["status"] == "complete" and record.ends_by_itself
+            if lost < 0 or (lost and is_whole):
+                yield Violation("a complete job received the messages that it sent", f"summary: {outcome}")
+
+
 def cause_laws(record: Record) -> Iterator[Violation]:
     """Yield losses by causes that the plan does not have."""
     lost, fabric = record.summary["frames_lost"], record.spec["fabric"]
@@ -318,6 +332,7 @@ def path_laws(record: Record) -> Iterator[Violation]:
 
 LAWS = (
     conservation_laws,
+    message_laws,
     cause_laws,
     port_laws,
     host_laws,

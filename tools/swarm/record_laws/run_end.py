@@ -91,7 +91,8 @@ def _slowest_pace(transport: Mapping[str, Any]) -> int:
         return -(-(round_trip << 20) // int(control["window_min_2e20"]))
     if control["kind"] == "line-rate":
         return 0
-    return 2 * int(transport["mtu_bytes"]) * PS_BITS // int(control["rate_min_bps"])
+    rate_bps = control["rate_bps"] if control["kind"] == "fixed" else control["rate_min_bps"]
+    return 2 * int(transport["mtu_bytes"]) * PS_BITS // int(rate_bps)
 
 
 def _software_ps_max(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:

@@ -6,7 +6,8 @@ pub(crate) mod delays;
 pub(crate) mod pause_cycles;
 
 use spec::{
-    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RunSpec, SpecError, unsupported,
+    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, QpType, RateControlSpec, RunSpec,
+    SpecError, unsupported,
 };
 
 /// Checks that the model covers every field.
@@ -19,6 +20,9 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     // Packets that overtake others cause resends, so a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
+    check_unreliable(spec)?;
+    let is_limited = matches!(spec.transport.rate_control, RateControlSpec::Fixed(_));
+    refuse(is_limited, "transport.rate_control", "fixed", "another: flows share links equally")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
     let has_classes = spec.data_priorities().len() > 1;
     refuse(has_classes, "jobs", "jobs of several priorities", "one priority: flows share links equally")?;
@@ -31,6 +35,12 @@ pub(crate) const fn is_sprayed(spec: &RunSpec) -> bool {
         spec.fabric.load_balancing,
         LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
     )
+}
+
+/// Whether switches drop data when their buffer is full.
+fn is_lossy(spec: &RunSpec) -> bool {
+    let pfc = spec.fabric.switch.pfc.as_ref();
+    pfc.is_none_or(|pfc| !pfc.priorities.contains(&spec.priority_of(0)))
 }
 
 fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
@@ -79,13 +89,19 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
 
 /// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.
 fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
-    let (fabric, data) = (&spec.fabric, spec.priority_of(0));
-    let is_lossy = fabric.switch.pfc.as_ref().is_none_or(|pfc| !pfc.priorities.contains(&data));
+    let (fabric, is_lossy) = (&spec.fabric, is_lossy(spec));
     let has_pools = is_lossy && fabric.switch.buffer.pools.is_some();
     let has_settings = is_lossy && !fabric.switch_settings.is_empty();
     refuse(has_pools, "fabric.switch.buffer.pools", "pools with lossy data", "none, or data with PFC")?;
     let settings = "switches with settings of their own and lossy data";
     refuse(has_settings, "fabric.switch_settings", settings, "none, or data with PFC")
+}
+
+/// Unreliable connections complete as reliable ones only if no frame is lost or overtaken.
+fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
+    let drops = spec.transport.connection == QpType::Uc && (is_lossy(spec) || is_sprayed(spec));
+    let allowed = "rc, or data with PFC and load balancing by queue pair";
+    refuse(drops, "transport.connection", "uc, where frames may be lost or overtaken", allowed)
 }
 
 fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {

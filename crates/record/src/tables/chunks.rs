@@ -67,8 +67,9 @@ table! {
         /// Last byte delivered in order at the receiver; of a chunk whose queue pair failed that may still
         /// have happened.
         delivered_ps: Option<u64> ["ps"];
-        /// Last byte acknowledged at the sender, never before `delivered_ps` in a simulation. Of real hosts
-        /// it may be: clocks have an error, and adapters (driver `verbs`) acknowledge before the host polls.
+        /// Last byte acknowledged at the sender, or delivered if nothing is acknowledged; never before
+        /// `delivered_ps` in a simulation. Of real hosts it may be: clocks have an error, and adapters (driver
+        /// `verbs`) acknowledge before the host polls.
         completed_ps: Option<u64> ["ps"];
         /// Flow completion time: `completed_ps` - `start_ps`.
         fct_ps: Option<u64> ["ps"] = |row| Some(row.completed_ps? - row.start_ps?);

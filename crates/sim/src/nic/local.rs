@@ -5,8 +5,7 @@
 //! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of
 //! a host, and caches that make small copies faster.
 
-use super::ledger::WorkId;
-use super::rc::Frames;
+use super::ledger::{Frames, WorkId};
 use super::{Host, Timer};
 use crate::nic::Context;
 use units::{Instant, Rate, Span};
@@ -23,7 +22,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;
-        while let Some(send) = self.senders[sender].post_local(sender, &mut self.sends, now) {
+        while let Some(send) = self.post_next_local(sender, now) {
             let span = memory.rate.span_of(self.sends.bytes_of(send));
             let copied = self.jobs.copy(self.sends.outgoing_of(send), now, span);
             self.timers.push(copied + memory.latency, Timer::Local(sender));
@@ -32,17 +31,14 @@ impl Host {
 
     /// The oldest chunk of a sender within the host has arrived.
     pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context) {
-        let state = &mut self.senders[sender];
-        let receiver = state.receiver();
-        let completed = state.complete(1);
+        let (receiver, completed) = self.end_local(sender);
         completed.clone().for_each(|send| self.end_send(send, Frames::default(), now, context));
         let counts = |send: &WorkId| !self.jobs.is_background(self.sends.outgoing_of(*send));
         let bytes = completed.clone().filter(counts).map(|send| self.sends.bytes_of(send).max(1)).sum();
         if bytes > 0 {
             context.totals.add_progress(bytes, now);
         }
-        self.receivers.take_local(receiver);
-        self.deliver_chunks(receiver, now, context);
+        self.deliver_local(receiver, now, context);
         self.acknowledge(completed, now, context);
     }
 }

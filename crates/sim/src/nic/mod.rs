@@ -17,6 +17,7 @@ mod rc;
 mod storage;
 mod tcp;
 mod timers;
+mod uc;
 
 pub(crate) use host_jobs::HostJobsPlan;
 pub(crate) use intake::IntakePlan;
@@ -31,6 +32,7 @@ pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
+pub(crate) use uc::HostUc;
 
 use crate::link::delayed::Delayed;
 use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
@@ -39,8 +41,10 @@ use engine::{Inbox, Window};
 use host_jobs::{HostJobs, JobDelivery, PayloadUse};
 use intake::Intake;
 use jobs::Measured;
-use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
-use spec::LateFrames;
+use ledger::{ChunkFrames, UnrecoveredChunks};
+use rc::{DataFrames, LazySenders};
+use spec::{LateFrames, MessageCounts};
+use std::iter::{Empty, empty};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,6 +87,14 @@ pub(crate) struct HostPlan {
     pub(crate) pause_delays: [Span; 2],
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
+    pub(crate) traffic: HostTraffic,
+    /// Its endpoints of TCP connections, if any.
+    pub(crate) tcp: Option<HostTcp>,
+    pub(crate) shared_memory: SharedMemory,
+}
+
+/// Traffic of the jobs that a host sends and receives.
+pub(crate) struct HostTraffic {
     pub(crate) settings: QueuePairSettings,
     /// Senders created at the start.
     pub(crate) senders: ResidentQueuePairs<Sender>,
@@ -92,12 +104,34 @@ pub(crate) struct HostPlan {
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
     pub(crate) receivers: Receivers,
+    /// Unreliable connections in place of these senders and receivers, if the jobs use them.
+    pub(crate) uc: Option<HostUc>,
     pub(crate) jobs: HostJobsPlan,
     /// Its role in a storage job.
     pub(crate) storage: Option<StoragePlan>,
-    /// Its endpoints of TCP connections, if any.
-    pub(crate) tcp: Option<HostTcp>,
-    pub(crate) shared_memory: SharedMemory,
+}
+
+impl HostTraffic {
+    /// Traffic of jobs on unreliable connections.
+    pub(crate) fn unreliable(
+        uc: HostUc,
+        sends: Sends,
+        settings: QueuePairSettings,
+        jobs: HostJobsPlan,
+    ) -> Self {
+        let none = Receives::from(WorkMaker::default());
+        Self {
+            senders: ResidentQueuePairs::default(),
+            lazy: None,
+            links: Vec::new(),
+            receivers: Receivers::new(empty::<Empty<QueuePairEnd>>(), 0, none, &settings),
+            uc: Some(uc),
+            storage: None,
+            sends,
+            settings,
+            jobs,
+        }
+    }
 }
 
 /// A host. Fields that every window needs are at the start.
@@ -146,6 +180,8 @@ pub(crate) struct Host {
     storage: Option<Box<Storage>>,
     #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
+    #[state(only_if = Option::is_none)]
+    uc: Option<Box<HostUc>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
     unrecovered: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
@@ -182,8 +218,9 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let (deliveries, jobs) = (JobDelivery::of(&plan.jobs), HostJobs::new(plan.jobs));
-        let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
+        let traffic = plan.traffic;
+        let (deliveries, jobs) = (JobDelivery::of(&traffic.jobs), HostJobs::new(traffic.jobs));
+        let storage = traffic.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
         let start = start.map(|at| (at, Timer::Storage));
@@ -193,8 +230,8 @@ impl Host {
         let job_starts = jobs.starts().map(|(at, job)| (at, Timer::Start(job)));
         let releases = jobs.first_releases().map(|(at, outgoing)| (at, Timer::Post(outgoing)));
         let timers = job_starts.chain(releases).chain(start).chain(changes);
-        let settings = &plan.settings;
-        let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
+        let settings = &traffic.settings;
+        let lazy = traffic.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -203,18 +240,19 @@ impl Host {
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             payload_use: jobs.payload_use(),
-            data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
+            data_frames: DataFrames::new(settings, traffic.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
-            pacers: pacers(&plan.senders, &plan.links, settings),
-            senders: plan.senders,
-            sends: plan.sends,
-            receivers: plan.receivers,
+            pacers: pacers(&traffic.senders, &traffic.links, settings),
+            senders: traffic.senders,
+            sends: traffic.sends,
+            receivers: traffic.receivers,
             jobs,
             deliveries,
             throughput: plan.throughput.into_iter().rev().collect(),
             received_frames: 0,
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
+            uc: traffic.uc.map(Box::new),
             shared_memory: plan.shared_memory,
             unrecovered: UnrecoveredChunks::default(),
             lazy,
@@ -236,6 +274,7 @@ impl Host {
                 self.senders.get(index).filter(|sender| sender.is_busy())?;
                 self.pacers.get(index)?.rate_bps_at(now)
             }
+            ConnectionKind::Uc => self.uc.as_ref()?.rate_bps(index, now),
             ConnectionKind::Tcp => None,
         }
     }
@@ -288,7 +327,7 @@ impl Host {
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.open_operations());
-        self.open_sends().chain(operations)
+        self.open_sends().chain(self.open_uc_sends()).chain(operations)
     }
 
     /// Reports of operations that have started at a storage target: frames sent so far.
@@ -299,7 +338,8 @@ impl Host {
     /// Reports of chunks received in part and never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.undelivered());
-        self.receivers.undelivered(&self.config).chain(operations)
+        let unreliable = self.uc.iter().flat_map(|uc| uc.undelivered());
+        self.receivers.undelivered(&self.config).chain(unreliable).chain(operations)
     }
 
     /// Frames that arrived after the delivery of their chunk, by queue pair.
@@ -309,7 +349,12 @@ impl Host {
 
     /// Reordering of packets, by queue pair; empty if packets cannot overtake each other.
     pub(crate) fn reordering(&self) -> &[Reordering] {
-        self.receivers.reordering()
+        self.uc.as_ref().map_or_else(|| self.receivers.reordering(), |uc| uc.reordering())
+    }
+
+    /// Messages of its unreliable connections, by queue pair.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (u32, MessageCounts)> {
+        self.uc.iter().flat_map(|uc| uc.messages())
     }
 
     /// Starts recording the start of each message of one sender; false if none has anything to send.
@@ -334,6 +379,7 @@ impl Host {
             && self.senders.is_empty()
             && self.lazy.is_none()
             && self.storage.is_none()
+            && self.uc.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
     }

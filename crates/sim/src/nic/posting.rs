@@ -1,9 +1,7 @@
 //! Posts transfers at a host: starts rounds (repetitions of a job's collective) and the transfers that depend
 //! on arrivals and acknowledgements, and posts their chunks (parts of transfers) to the queue pairs.
 
-use super::host_jobs::Process;
 use super::ledger::WorkIds;
-use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
 use crate::nic::Context;
 use crate::record::Record;
@@ -36,17 +34,6 @@ impl Host {
         self.jobs.each_ended_round(|job, round, duration| {
             context.records.push(Record::RoundEnded { job, round, duration });
         });
-    }
-
-    /// Restarts the sends of a rank.
-    fn rearm_senders(&mut self, process: Process) {
-        for (number, sender) in (0..).zip(self.senders.iter_mut()) {
-            let first = self.sends.first_of(number);
-            let rank = first.map(|first| self.jobs.process_of(self.sends.outgoing_of(first)));
-            if rank == Some(process) {
-                sender.rearm(number, &mut self.sends);
-            }
-        }
     }
 
     /// Schedules the software's processing of received transfers, one after the other, if it takes time.
@@ -113,23 +100,8 @@ impl Host {
     pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         for part in self.jobs.parts(outgoing) {
             let (sender, send) = self.jobs.part(part);
-            if !self.senders.has(sender) {
-                self.make_senders(sender);
-            }
-            let Self { senders, pacers, sends, jobs, ports, config, data_frames, .. } = self;
-            sends.make_ready(send);
-            let state = &mut senders[sender];
-            if state.is_local() {
-                self.post_local(sender, now);
-                continue;
-            }
-            let pass = || jobs.pass_of(outgoing);
-            if data_frames.is_paced && state.has_sent_all() {
-                pacers[sender].on_post(now, !state.is_busy());
-            }
-            state.post_ready(sender, config, sends, pass, now, context);
-            let window = window_packets(pacers, data_frames, sender);
-            make_ready(ports, config, sender, state, window, now);
+            self.sends.make_ready(send);
+            self.post_part(sender, outgoing, now, context);
         }
     }
 }

@@ -5,6 +5,7 @@
 use super::connections::tcp_summaries;
 use super::progress::JobProgress;
 use super::{World, WorldPartition, invariants};
+use crate::nic::Host;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
@@ -14,7 +15,10 @@ use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
 use jobs::Measured;
 use record::EventRow;
-use spec::{JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary};
+use spec::{
+    JobSpec, JobSummary, LateFrames, LossCauses, MessageCounts, QpType, RankTimes, RunSpec, RunStatus,
+    RunSummary,
+};
 use std::collections::HashMap;
 use topology::Node;
 use units::{Instant, NodeId};
@@ -111,15 +115,22 @@ pub(crate) fn summarise(
     invariants::check_pools(world);
     let is_cut_off = jobs.iter().any(JobProgress::is_background) || !spec.tcp.is_empty();
     let late = late_frames(world, spec.jobs.len());
+    let messages = messages(spec, world);
     let jobs: Vec<JobSummary> = spec
         .jobs
         .iter()
         .zip(jobs)
         .zip(late)
         .zip(0..)
-        .map(|(((job, progress), late), index)| JobSummary {
-            late,
-            ..job_summary(spec, world, index, job, progress)
+        .map(|(((job, progress), late), index)| {
+            let mut summary = job_summary(spec, world, index, job, progress);
+            summary.late = late;
+            summary.messages = messages.get(index as usize).copied();
+            if let Some(messages) = summary.messages.filter(|_| summary.status != RunStatus::Complete) {
+                let (lost, sent) = (messages.lost(), messages.sent);
+                summary.reason = format!("{lost} of {sent} messages lost; {}", summary.reason);
+            }
+            summary
         })
         .collect();
     let tcp = tcp_summaries(spec, world, last.end);
@@ -177,6 +188,7 @@ fn job_summary(
         chunks_complete: progress.complete,
         chunks_failed: progress.failed,
         late: LateFrames::default(),
+        messages: None,
         reason: if is_complete { String::new() } else { reason(spec, &world.flows, progress, chunks) },
     }
 }
@@ -184,17 +196,34 @@ fn job_summary(
 /// Frames of each job that arrived after their chunk had been delivered.
 fn late_frames(world: &World, jobs: usize) -> Vec<LateFrames> {
     let mut of_jobs = vec![LateFrames::default(); jobs];
-    let hosts = world.nodes().filter_map(|node| match node {
-        FabricNode::Host(host) => Some(host),
-        FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
-    });
-    for (queue_pair, late) in hosts.flat_map(|host| host.late()) {
+    for (queue_pair, late) in hosts(world).flat_map(|host| host.late()) {
         let sum = &mut of_jobs[world.flows.queue_pair(queue_pair).job as usize];
         sum.frames += late.frames;
         sum.ecn_ce_rx += late.ecn_ce_rx;
         sum.cnp_tx += late.cnp_tx;
     }
     of_jobs
+}
+
+/// Messages of each job on unreliable connections; empty on others.
+fn messages(spec: &RunSpec, world: &World) -> Vec<MessageCounts> {
+    if spec.transport.connection != QpType::Uc {
+        return Vec::new();
+    }
+    let mut of_jobs = vec![MessageCounts::default(); spec.jobs.len()];
+    for (queue_pair, counts) in hosts(world).flat_map(|host| host.messages()) {
+        let sum = &mut of_jobs[world.flows.queue_pair(queue_pair).job as usize];
+        sum.sent += counts.sent;
+        sum.received += counts.received;
+    }
+    of_jobs
+}
+
+fn hosts(world: &World) -> impl Iterator<Item = &Host> {
+    world.nodes().filter_map(|node| match node {
+        FabricNode::Host(host) => Some(host),
+        FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
+    })
 }
 
 /// Durations of measured rounds at each rank of a job. In an aborted job their number may differ between

@@ -14,6 +14,7 @@ pub(crate) use fabric::Fabric;
 pub(crate) use fabric::chips::Chips;
 use fabric::settings::Settings;
 pub(crate) use hosts::clocks::HostClock;
+pub(crate) use hosts::connection_kind;
 pub(crate) use hosts::lazy_queue_pairs::may_be_lazy;
 pub(crate) use partitioning::Location;
 pub(crate) use paths::Direction;

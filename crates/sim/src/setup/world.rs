@@ -276,8 +276,8 @@ impl Site<'_> {
                 let clock = HostClock::of(spec, HostId(node.0));
                 let own = |wire: Wire| Wire { rate: clock.rate(wire.rate), ..wire };
                 let wires = wires(node).into_iter().map(own).collect();
-                let flows = self.hosts.host(HostId(node.0), settings, storage);
-                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
+                let traffic = self.hosts.host(HostId(node.0), settings, storage);
+                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, traffic, tcp)))
             }
             (NodePlan::Switch(_), Some(scheduled)) => {
                 FabricNode::Scheduled(scheduled.switch(node, &wires(node)))

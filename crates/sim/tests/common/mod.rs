@@ -12,10 +12,10 @@ use spec::{
     ColourSpec, ColouringSpec, CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec,
     EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine,
     LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec,
-    OpenLoopSpec, PatternSpec, PfcSpec, PrioritySpec, QpMode, RateControlSpec, RatioSpec, ReleaseSpec,
-    RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec, SharedMemorySpec,
-    SingleSwitch, StorageLength, StorageSpec, SwitchSpec, TcpSpec, TopologySpec, TransportSpec, Work,
-    WredCurveSpec, WredSpec, XoffSpec,
+    OpenLoopSpec, PatternSpec, PfcSpec, PrioritySpec, QpMode, QpType, RateControlSpec, RatioSpec,
+    ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
+    SharedMemorySpec, SingleSwitch, StorageLength, StorageSpec, SwitchSpec, TcpSpec, TopologySpec,
+    TransportSpec, Work, WredCurveSpec, WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -109,6 +109,7 @@ const fn transport() -> TransportSpec {
     TransportSpec {
         mtu_bytes: 4096,
         message_bytes: 128 << 10,
+        connection: QpType::Rc,
         qp_mode: QpMode::PerChunk,
         qps_per_rank_pair: 1,
         ack_every: 2,

@@ -6,7 +6,7 @@ mod fabric;
 mod jobs;
 
 use crate::ranges::out_of_range;
-use crate::{RateControlSpec, RunSpec, SCHEMA_VERSION, TransportSpec};
+use crate::{LinkLayerSpec, LossRecovery, QpType, RateControlSpec, RunSpec, SCHEMA_VERSION};
 use fabric::check_fabric;
 use jobs::{check_jobs, check_tcp};
 use std::ops::RangeInclusive;
@@ -112,16 +112,37 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
         unsupported("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
     })?;
     check_fabric(spec)?;
-    check_transport(&spec.transport)?;
+    check_transport(spec)?;
     check_jobs(spec)?;
     check_tcp(spec)
 }
 
-fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
+fn check_transport(spec: &RunSpec) -> Result<(), SpecError> {
+    let transport = &spec.transport;
+    if transport.connection == QpType::Uc {
+        check_unreliable(spec)?;
+    }
     let window = transport.window_packets.into();
     // The window would never open.
     within("transport.ack_every", transport.ack_every, 1..=window, "window_packets")?;
     check_rate_control(&transport.rate_control)
+}
+
+/// Checks a run of unreliable connections.
+fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
+    let is_ethernet = matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet {});
+    let has_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
+    require(spec.transport.recovery == LossRecovery::None, || {
+        unsupported("transport.recovery", "recovery of unreliable connections", "none")
+    })?;
+    let is_open_loop =
+        matches!(spec.transport.rate_control, RateControlSpec::LineRate(_) | RateControlSpec::Fixed(_));
+    require(is_open_loop, || {
+        unsupported("transport.rate_control", "feedback on unreliable connections", "line-rate or fixed")
+    })?;
+    require(is_ethernet, || unsupported("transport.connection", "uc on InfiniBand", "rc"))?;
+    // READ needs a reliable connection.
+    require(!has_storage, || unsupported("transport.connection", "uc with a storage job", "rc"))
 }
 
 fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {

@@ -12,14 +12,14 @@ mod tcp;
 mod transport;
 mod work;
 
-pub use self::transport::{LossRecovery, PrioritySpec, QpMode, TransportSpec};
+pub use self::transport::*;
 pub use ::topology::{
     Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
     RailOptimised, RailPods, SingleSwitch, TopologySpec,
 };
 pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{
-    AdapterConfig, DcqcnConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
+    AdapterConfig, DcqcnConfig, FixedConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
 };
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use fabric::{

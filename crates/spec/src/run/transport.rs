@@ -8,7 +8,7 @@ use transport::{Config, RateControlSpec, Recovery};
 use units::Span;
 use wire::Psn;
 
-/// The RoCEv2 reliable connections.
+/// The RoCEv2 connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
@@ -18,6 +18,9 @@ pub struct TransportSpec {
     /// Size of an RDMA message [bytes]; a data chunk is split into messages.
     #[schemars(range(min = 1, max = Config::MESSAGE_BYTES_MAX))]
     pub message_bytes: u64,
+    /// Type of the queue pairs of collectives and open-loop traffic; reliable when absent.
+    #[serde(default, skip_serializing_if = "QpType::is_reliable")]
+    pub connection: QpType,
     /// Which transfers share a queue pair.
     pub qp_mode: QpMode,
     /// Queue pairs over which each data chunk is split evenly.
@@ -72,6 +75,24 @@ impl TransportSpec {
             retry_count: self.retry_count,
             recovery,
         }
+    }
+}
+
+/// Type of a queue pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QpType {
+    /// Reliable connection.
+    #[default]
+    Rc,
+    /// Unreliable connection: no acknowledgements, a message with a gap is dropped. It recovers nothing.
+    Uc,
+}
+
+impl QpType {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_reliable(&self) -> bool {
+        matches!(self, Self::Rc)
     }
 }
 

@@ -4,6 +4,7 @@
 mod adapter;
 mod dcqcn;
 mod feedback;
+mod fixed;
 mod line_rate;
 mod swift;
 mod timed;
@@ -12,6 +13,7 @@ mod timely;
 pub use adapter::{Adapter, AdapterConfig};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use feedback::{Feedback, HopTelemetry};
+pub use fixed::{Fixed, FixedConfig};
 pub use line_rate::{LineRate, LineRateConfig};
 pub use swift::{Swift, SwiftConfig};
 pub use timed::Timed;
@@ -226,6 +228,8 @@ macro_rules! controllers {
 controllers! {
     /// As fast as the port takes it.
     LineRate(LineRateConfig) => LineRate,
+    /// A fixed rate of each queue pair.
+    Fixed(FixedConfig) => Fixed,
     /// DCQCN (Zhu et al., SIGCOMM 2015).
     Dcqcn(DcqcnConfig) => Dcqcn,
     /// Swift (Kumar et al., SIGCOMM 2020).

@@ -50,7 +50,6 @@ mod placement;
 mod queue_pair;
 mod requester;
 mod responder;
-mod segment;
 mod selective;
 mod verbs;
 

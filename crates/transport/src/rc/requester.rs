@@ -2,8 +2,8 @@
 //! acknowledgements and timeouts, resends by go-back-N or one by one.
 
 use super::in_flight::{InFlight, Mode};
-use super::segment::Cursor;
 use super::selective::Resends;
+use crate::segment::Cursor;
 use crate::{Config, Feedback, NextPacket, Position, Recovery, Transmit};
 use units::{Instant, State};
 use wire::Psn;

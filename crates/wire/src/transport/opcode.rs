@@ -2,10 +2,11 @@
 
 use crate::{Error, Result};
 
-/// The operation codes of a reliable connection, and the congestion notification packet of RoCEv2.
+/// The operation codes of reliable and unreliable connections, and the congestion notification packet of
+/// RoCEv2.
 ///
-/// IBTA vol. 1, 9.2.1 (reliable connection: bits 7..5 are 000) and annex A17.9.3 (0x81). Atomic operations,
-/// SEND with invalidate and the other transport services are not supported.
+/// IBTA vol. 1, 9.2.1 (bits 7..5 are 000 of a reliable, 001 of an unreliable connection) and annex A17.9.3
+/// (0x81). Atomic operations, SEND with invalidate and the other transport services are not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Opcode {
@@ -45,13 +46,37 @@ pub enum Opcode {
     ReadResponseOnly = 0x10,
     /// Acknowledge: ACK or NAK, depending on the AETH's syndrome.
     Acknowledge = 0x11,
+    /// [`Self::SendFirst`] of an unreliable connection.
+    UcSendFirst = 0x20,
+    /// [`Self::SendMiddle`] of an unreliable connection.
+    UcSendMiddle = 0x21,
+    /// [`Self::SendLast`] of an unreliable connection.
+    UcSendLast = 0x22,
+    /// [`Self::SendLastWithImmediate`] of an unreliable connection.
+    UcSendLastWithImmediate = 0x23,
+    /// [`Self::SendOnly`] of an unreliable connection.
+    UcSendOnly = 0x24,
+    /// [`Self::SendOnlyWithImmediate`] of an unreliable connection.
+    UcSendOnlyWithImmediate = 0x25,
+    /// [`Self::WriteFirst`] of an unreliable connection.
+    UcWriteFirst = 0x26,
+    /// [`Self::WriteMiddle`] of an unreliable connection.
+    UcWriteMiddle = 0x27,
+    /// [`Self::WriteLast`] of an unreliable connection.
+    UcWriteLast = 0x28,
+    /// [`Self::WriteLastWithImmediate`] of an unreliable connection.
+    UcWriteLastWithImmediate = 0x29,
+    /// [`Self::WriteOnly`] of an unreliable connection.
+    UcWriteOnly = 0x2a,
+    /// [`Self::WriteOnlyWithImmediate`] of an unreliable connection.
+    UcWriteOnlyWithImmediate = 0x2b,
     /// Congestion notification packet.
     CongestionNotification = 0x81,
 }
 
 impl Opcode {
     /// Every operation code, in the order of their values.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 31] = [
         Self::SendFirst,
         Self::SendMiddle,
         Self::SendLast,
@@ -70,8 +95,23 @@ impl Opcode {
         Self::ReadResponseLast,
         Self::ReadResponseOnly,
         Self::Acknowledge,
+        Self::UcSendFirst,
+        Self::UcSendMiddle,
+        Self::UcSendLast,
+        Self::UcSendLastWithImmediate,
+        Self::UcSendOnly,
+        Self::UcSendOnlyWithImmediate,
+        Self::UcWriteFirst,
+        Self::UcWriteMiddle,
+        Self::UcWriteLast,
+        Self::UcWriteLastWithImmediate,
+        Self::UcWriteOnly,
+        Self::UcWriteOnlyWithImmediate,
         Self::CongestionNotification,
     ];
+    /// First operation code of an unreliable connection, and its index in [`Self::ALL`].
+    const UC_FIRST: u8 = Self::UcSendFirst.code();
+    const UC_INDEX: usize = 18;
 
     /// The operation code with the value `code`.
     ///
@@ -80,6 +120,7 @@ impl Opcode {
     pub fn from_code(code: u8) -> Result<Self> {
         match code {
             0x00..=0x11 => Ok(Self::ALL[usize::from(code)]),
+            0x20..=0x2b => Ok(Self::ALL[Self::UC_INDEX + usize::from(code - Self::UC_FIRST)]),
             0x81 => Ok(Self::CongestionNotification),
             code => Err(Error::Opcode(code)),
         }
@@ -104,6 +145,28 @@ impl Opcode {
         }
     }
 
+    /// Whether it is of an unreliable connection.
+    #[inline]
+    #[must_use]
+    pub const fn is_unreliable(self) -> bool {
+        self.code() >> 5 == Self::UC_FIRST >> 5
+    }
+
+    /// The same packet of an unreliable connection, which has SEND and WRITE only.
+    #[must_use]
+    pub const fn unreliable(self) -> Option<Self> {
+        match self.code() {
+            code @ 0x00..=0x0b => Some(Self::ALL[Self::UC_INDEX + code as usize]),
+            _ => None,
+        }
+    }
+
+    /// The same packet of a reliable connection; itself if it is of one, or of none.
+    #[inline]
+    const fn reliable(self) -> Self {
+        if self.is_unreliable() { Self::ALL[(self.code() - Self::UC_FIRST) as usize] } else { self }
+    }
+
     /// The SEND packet at this position of its message; `first` and `last` together make it Only.
     #[inline]
     #[must_use]
@@ -125,6 +188,10 @@ impl Opcode {
             Self::SendOnly => Self::SendOnlyWithImmediate,
             Self::WriteLast => Self::WriteLastWithImmediate,
             Self::WriteOnly => Self::WriteOnlyWithImmediate,
+            Self::UcSendLast => Self::UcSendLastWithImmediate,
+            Self::UcSendOnly => Self::UcSendOnlyWithImmediate,
+            Self::UcWriteLast => Self::UcWriteLastWithImmediate,
+            Self::UcWriteOnly => Self::UcWriteOnlyWithImmediate,
             other => other,
         }
     }
@@ -145,14 +212,14 @@ impl Opcode {
     #[inline]
     #[must_use]
     pub const fn is_first(self) -> bool {
-        matches!(self, Self::SendFirst | Self::WriteFirst | Self::ReadResponseFirst)
+        matches!(self.reliable(), Self::SendFirst | Self::WriteFirst | Self::ReadResponseFirst)
     }
 
     /// Whether this is neither the first nor the last packet of a message.
     #[inline]
     #[must_use]
     pub const fn is_middle(self) -> bool {
-        matches!(self, Self::SendMiddle | Self::WriteMiddle | Self::ReadResponseMiddle)
+        matches!(self.reliable(), Self::SendMiddle | Self::WriteMiddle | Self::ReadResponseMiddle)
     }
 
     /// Whether this is the last of several packets of a message.
@@ -160,7 +227,7 @@ impl Opcode {
     #[must_use]
     pub const fn is_last(self) -> bool {
         matches!(
-            self,
+            self.reliable(),
             Self::SendLast
                 | Self::SendLastWithImmediate
                 | Self::WriteLast
@@ -174,7 +241,7 @@ impl Opcode {
     #[must_use]
     pub const fn is_only(self) -> bool {
         matches!(
-            self,
+            self.reliable(),
             Self::SendOnly
                 | Self::SendOnlyWithImmediate
                 | Self::WriteOnly
@@ -201,28 +268,31 @@ impl Opcode {
     #[inline]
     #[must_use]
     pub const fn is_data(self) -> bool {
-        !matches!(self, Self::ReadRequest | Self::Acknowledge | Self::CongestionNotification)
+        !matches!(self.reliable(), Self::ReadRequest | Self::Acknowledge | Self::CongestionNotification)
     }
 
     /// Whether the requester sends this packet.
     #[inline]
     #[must_use]
     pub const fn is_request(self) -> bool {
-        self.code() <= Self::ReadRequest.code()
+        self.reliable().code() <= Self::ReadRequest.code()
     }
 
     /// Whether the responder sends this packet in answer to a request.
     #[inline]
     #[must_use]
     pub const fn is_response(self) -> bool {
-        !self.is_request() && !matches!(self, Self::CongestionNotification)
+        !self.is_request() && !matches!(self.reliable(), Self::CongestionNotification)
     }
 
     /// Whether an RDMA extended transport header follows the BTH.
     #[inline]
     #[must_use]
     pub const fn has_reth(self) -> bool {
-        matches!(self, Self::WriteFirst | Self::WriteOnly | Self::WriteOnlyWithImmediate | Self::ReadRequest)
+        matches!(
+            self.reliable(),
+            Self::WriteFirst | Self::WriteOnly | Self::WriteOnlyWithImmediate | Self::ReadRequest
+        )
     }
 
     /// Whether an ACK extended transport header follows the BTH.
@@ -231,7 +301,7 @@ impl Opcode {
     pub const fn has_aeth(self) -> bool {
         // IBTA vol. 1, 9.4 (RDMA READ): a response has the AETH in its first, last and only packet.
         matches!(
-            self,
+            self.reliable(),
             Self::ReadResponseFirst | Self::ReadResponseLast | Self::ReadResponseOnly | Self::Acknowledge
         )
     }
@@ -241,7 +311,7 @@ impl Opcode {
     #[must_use]
     pub const fn has_immediate(self) -> bool {
         matches!(
-            self,
+            self.reliable(),
             Self::SendLastWithImmediate
                 | Self::SendOnlyWithImmediate
                 | Self::WriteLastWithImmediate
@@ -296,9 +366,27 @@ mod tests {
     }
 
     #[test]
+    fn sends_and_writes_of_unreliable_connections_are_like_those_of_reliable_ones() {
+        for opcode in Opcode::ALL {
+            let Some(unreliable) = opcode.unreliable() else {
+                assert!(opcode.is_unreliable() || !opcode.is_request() || opcode == Opcode::ReadRequest);
+                continue;
+            };
+            assert_eq!(unreliable.code(), opcode.code() + 0x20);
+            assert!(unreliable.is_unreliable() && !opcode.is_unreliable());
+            let properties = |opcode: Opcode| {
+                let places = [opcode.is_first(), opcode.is_middle(), opcode.is_last(), opcode.is_only()];
+                (places, opcode.is_data(), opcode.has_reth(), opcode.has_immediate(), opcode.has_aeth())
+            };
+            assert_eq!(properties(unreliable), properties(opcode), "{opcode:?}");
+            assert_eq!(Some(unreliable.with_immediate()), opcode.with_immediate().unreliable());
+        }
+    }
+
+    #[test]
     fn requests_responses_and_notifications_are_apart() {
         let count = |predicate: fn(Opcode) -> bool| Opcode::ALL.into_iter().filter(|&o| predicate(o)).count();
-        assert_eq!(count(Opcode::is_request), 13);
+        assert_eq!(count(Opcode::is_request), 25);
         assert_eq!(count(Opcode::is_response), 5);
         assert!(!Opcode::CongestionNotification.is_response());
     }

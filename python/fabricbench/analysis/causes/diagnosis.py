@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from fabricbench.analysis.causes import capacity, framing, latency, load, pausing, recovery
 from fabricbench.analysis.causes.evidence import Case, cases, ideal_job_ps
-from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.causes.finding import UNRECOVERED, Finding
 from fabricbench.analysis.causes.remedies import with_remedies
 from fabricbench.analysis.causes.roots import roots
 from fabricbench.analysis.record.tables import ALL, observed_chunks
@@ -45,6 +45,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "small-window": "window too small",
         "short-packets": "short packets",
         "loss-with-go-back-n": "loss with go-back-N",
+        UNRECOVERED: "loss without recovery",
         "retransmission-timeout": "retransmission timeouts",
         "step-overhead": "step overhead",
         "start-up-latency": "start-up latency",
@@ -70,6 +71,7 @@ _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     recovery.eager_marking,
     recovery.resending,
     recovery.timeouts,
+    recovery.unrecovered,
     framing.small_window,
     framing.short_packets,
     latency.step_overhead,

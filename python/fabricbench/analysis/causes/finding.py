@@ -9,6 +9,8 @@ from typing import Any
 
 ACROSS_RAILS = "across-rails"
 """Cause: a job crosses rails, which determines the load of uplinks."""
+UNRECOVERED = "loss-without-recovery"
+"""Cause: senders send nothing again."""
 _PS_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"))
 
 

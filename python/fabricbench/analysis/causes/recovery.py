@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricbench.analysis.causes.evidence import Case, Port
-from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
+from fabricbench.analysis.causes.finding import UNRECOVERED, Finding, listed, percent, time_words
 from fabricbench.analysis.causes.settings import is_per_packet, load_balancing, lossy_setting
 from fabricbench.analysis.faults.remaining_links import links_down
 from fabricbench.words import counted
@@ -255,6 +255,30 @@ def _timeouts_of_one_chunk(case: Case) -> int:
         own = batch.filter(pc.equal(batch.column("job"), case.job["name"]))
         largest = max(largest, pc.max(own.column("timeouts")).as_py() or 0)
     return largest
+
+
+def unrecovered(case: Case) -> Iterator[Finding]:
+    """Find chunks that never completed because senders send nothing again, with the locations of losses."""
+    recovery = case.record.run_spec["transport"].get("recovery", "go_back_n")
+    early = case.chunks.total("out_of_order")
+    if recovery != "none" or case.is_complete or not (case.lost_frames or early):
+        return
+    where = dict.fromkeys(
+        location
+        for cause in _LOSSES
+        if _frames_lost(case, cause)
+        for location in list(_drops_by_port(case, cause)) or _failed(case, cause)
+    )
+    sentence = f"senders send nothing again: {case.outcome['reason']}"
+    if where:
+        sentence += f"; frames were lost at {listed(list(where), 3)}"
+    evidence = {
+        "frames_lost": case.lost_frames,
+        "out_of_order": early,
+        "tx_frames": case.chunks.total("tx_frames"),
+        "chunks_failed": int(case.outcome["chunks_failed"]),
+    }
+    yield Finding(UNRECOVERED, case.job["name"], None, sentence, evidence, tuple(where))
 
 
 def eager_marking(case: Case) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from fabricbench.analysis.causes import settings
-from fabricbench.analysis.causes.finding import Finding, Remedy
+from fabricbench.analysis.causes.finding import UNRECOVERED, Finding, Remedy
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.stored_plan import PlanOfTrial
 
@@ -260,6 +260,10 @@ def _bit_errors(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
     yield from _selective(trial)
 
 
+def _recovering(_finding: Finding, _trial: _Trial) -> Iterator[Remedy]:
+    yield Remedy("send again what is lost", ["transport.recovery=go_back_n"])
+
+
 def _repair(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
     if trial.spec["fabric"].get("failures"):
         yield Remedy(f"repair {finding.where[0] if finding.where else 'what failed'}", ["fabric.failures=[]"])
@@ -293,6 +297,7 @@ _OF_CAUSE: Mapping[str, _Remedies] = {
     "small-window": _window,
     "short-packets": _short_packets,
     "timeout-too-short": _too_short,
+    UNRECOVERED: _recovering,
 }
 _INHERENT = f"{_NO_SETTING}: the pattern is an incast"
 _ADVICE: Mapping[str, str] = {
@@ -302,5 +307,6 @@ _ADVICE: Mapping[str, str] = {
     "step-overhead": f"{_NO_SETTING} of the fabric: fewer steps, or less overhead of the software",
     "start-up-latency": f"{_NO_SETTING}: fewer steps or more data, a shorter path",
     "credit-deadlock": "routes without a circle",
+    UNRECOVERED: "connections that send again what is lost, or a fabric that loses nothing",
 }
 """Advice for causes that no setting of the plan removes, or not entirely."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding
+from fabricbench.analysis.causes.finding import ACROSS_RAILS, UNRECOVERED, Finding
 
 LOSSES = (
     "lossy-fabric",
@@ -80,7 +80,7 @@ def _with_symptoms(findings: Sequence[Finding]) -> list[Finding]:
     loss = max(losses, key=lambda finding: int(finding.evidence["frames"]), default=None)
     reordering = next((finding for finding in findings if finding.cause == _REORDERING), None)
     waited_for = reordering if loss is None or (reordering and _is_proven(reordering)) else loss
-    roots_of = {"loss-with-go-back-n": loss, "retransmission-timeout": waited_for}
+    roots_of = {"loss-with-go-back-n": loss, UNRECOVERED: loss, "retransmission-timeout": waited_for}
     findings_with_roots = [(finding, roots_of.get(finding.cause)) for finding in findings]
     tops = [finding for finding, root in findings_with_roots if root is None]
     return [

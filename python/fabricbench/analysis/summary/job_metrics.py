@@ -116,9 +116,16 @@ def _job_metrics(
         | _goodput(job, outcome, own, facts)
         | facts.wire.metrics(run_spec, facts.counters["rx_frames"], late.get("frames", 0))
         | _chunk_metrics(facts, late, is_complete=is_complete)
+        | _messages(outcome)
         | _latency(facts)
         | kpis.of_frames(facts, late)
     )
+
+
+def _messages(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the messages lost on unreliable connections."""
+    messages = outcome.get("messages")
+    return {} if messages is None else {"messages_lost": messages["sent"] - messages["received"]}
 
 
 def _goodput(

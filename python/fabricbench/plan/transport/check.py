@@ -30,12 +30,14 @@ def check_transport(plan: Plan) -> Iterator[FieldProblem]:
         yield FieldProblem(("fabric", "nic", "packets_per_turn"), actual, "1, or `line-rate`", hint)
     if control.dcqcn is not None:
         yield from _check_dcqcn(control.dcqcn, plan)
+    elif control.fixed is not None:
+        yield from _check_rate(control.fixed.rate_bps, plan, (*_RATE_CONTROL, "fixed", "rate"))
     elif any(job.storage is not None for job in plan.jobs):
         actual = f"`{control.kinds[0]}` with a storage job"
         hint = "data of a READ are not acknowledged one by one"
-        yield FieldProblem(_RATE_CONTROL, actual, "`line-rate` or `dcqcn` with storage", hint)
+        yield FieldProblem(_RATE_CONTROL, actual, "`line-rate`, `fixed` or `dcqcn` with storage", hint)
     if control.timely is not None:
-        yield from _check_rate_min(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely"))
+        yield from _check_rate(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely", "rate_min"))
 
 
 def _check_mtu(plan: Plan) -> Iterator[FieldProblem]:
@@ -69,12 +71,12 @@ def _check_dcqcn(dcqcn: Dcqcn, plan: Plan) -> Iterator[FieldProblem]:
         actual = "DCQCN without ECN marking of data, so that it never gets a CNP"
         hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
         yield FieldProblem(_RATE_CONTROL, actual, "DCQCN with ECN", hint)
-    yield from _check_rate_min(dcqcn.rate_min_bps, plan, (*_RATE_CONTROL, "dcqcn"))
+    yield from _check_rate(dcqcn.rate_min_bps, plan, (*_RATE_CONTROL, "dcqcn", "rate_min"))
 
 
-def _check_rate_min(rate_min_bps: int | None, plan: Plan, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the smallest rate is at most that of the port."""
+def _check_rate(rate_bps: int | None, plan: Plan, path: FieldPath) -> Iterator[FieldProblem]:
+    """Check that a rate is at most that of the port."""
     port_bps = plan.fabric.topology.host_link.rate_bps
-    if rate_min_bps is not None and rate_min_bps > port_bps:
+    if rate_bps is not None and rate_bps > port_bps:
         allowed = f"at most the rate of the host's port, {units.format_rate(port_bps)}"
-        yield FieldProblem((*path, "rate_min"), units.format_rate(rate_min_bps), allowed)
+        yield FieldProblem(path, units.format_rate(rate_bps), allowed)

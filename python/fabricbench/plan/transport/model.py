@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import (
@@ -15,6 +15,7 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.rate_control import NAMES, RateControl
+from fabricbench.units import UnitError
 
 WINDOW_PACKETS_MAX: Final = LIMITS["TransportSpec.window_packets"][1]
 """Half of the 24-bit PSN space: more packets in flight would count as duplicates (IBTA 1.7, 9.7.2)."""
@@ -74,7 +75,7 @@ class Dscp(PlanModel):
 
 
 class Transport(PlanModel):
-    """The RoCEv2 reliable connections of every host."""
+    """The RoCEv2 connections of every host."""
 
     port_mtu_bytes: Annotated[int, Field(ge=_PORT_MTU_MIN, le=_PORT_MTU_MAX)] | None = Field(
         default=None,
@@ -100,6 +101,14 @@ class Transport(PlanModel):
         description=(
             "Size of one RDMA message [size]; a data chunk is cut into messages. At most 2 GB"
             " (IBTA 1.7, 9.7.1.1). Source: the message size of the published tables."
+        ),
+    )
+    connection: Literal["rc", "uc"] = Field(
+        default="rc",
+        description=(
+            "Type of the queue pairs: reliable connections, or unreliable ones (`uc`), which send a packet "
+            "once and acknowledge nothing; a message with a gap is dropped, and its chunk never completes. "
+            "Source: NCCL, MPI and storage use RC; `perftest -c UC` measures the other."
         ),
     )
     qp_mode: Literal["per_chunk", "per_pair"] = Field(
@@ -184,6 +193,29 @@ class Transport(PlanModel):
             return {"mtu": engine.roce_mtu(port_mtu), **data} if is_port_mtu(port_mtu) else data
         return data
 
+    @field_validator(
+        *("ack_every", "window_packets", "recovery", "ooo_window_packets", "timeout_ps", "retry_count"),
+        mode="before",
+    )
+    @classmethod
+    def acknowledged(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return a field of acknowledgements or recovery; on unreliable connections only the default."""
+        is_default = value in (cls.model_fields[str(info.field_name)].default, "none")
+        if info.data.get("connection") == "uc" and not is_default:
+            hint = "leave it out: unreliable connections neither acknowledge nor send again"
+            raise UnitError(f"{value} with `connection: uc`", "nothing", hint)
+        return value
+
+    @field_validator("rate_control")
+    @classmethod
+    def controlled(cls, control: RateControl | None, info: ValidationInfo) -> RateControl | None:
+        """Return the rate control; on unreliable connections only one without feedback."""
+        others = [kind for kind in control.kinds if kind != "fixed"] if control else []
+        if info.data.get("connection") == "uc" and others:
+            hint = f"`{others[0]}` needs the acknowledgements or CNPs of reliable connections"
+            raise UnitError(f"`{others[0]}` with `connection: uc`", "`line-rate` or `fixed`", hint)
+        return control
+
     @property
     def has_cnps(self) -> bool:
         """Whether receivers answer marked packets with CNPs."""
@@ -199,6 +231,8 @@ class Transport(PlanModel):
             priorities=self.priorities.run_spec(),
             rate_control=rate_control,
         )
+        if self.connection == "uc":
+            spec["connection"], spec["recovery"] = "uc", "none"
         if self.dscp != Dscp():  # omitted otherwise, so that the ids of trials without it do not change
             spec["dscp"] = self.dscp.run_spec()
         return spec

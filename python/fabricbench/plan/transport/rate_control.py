@@ -1,7 +1,7 @@
-"""Rate controls of a plan: Swift, TIMELY, and the choice of one. DCQCN, with its presets, is in `dcqcn`.
+"""Rate controls of a plan: a fixed rate, Swift, TIMELY, and the choice of one.
 
-Each is one model here, a field of `RateControl`, and one file of `crates/transport/src/congestion` in the
-engine.
+DCQCN, with its presets, is in `dcqcn`. Each is one model here, a field of `RateControl`, and one file of
+`crates/transport/src/congestion` in the engine.
 """
 
 from fractions import Fraction
@@ -9,7 +9,12 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
 
-from fabricbench.plan._run_spec import RateControl as RateControlSpec, SwiftRateControl, TimelyRateControl
+from fabricbench.plan._run_spec import (
+    FixedRateControl,
+    RateControl as RateControlSpec,
+    SwiftRateControl,
+    TimelyRateControl,
+)
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import PPM, Duration, MessageSize, Rate, Ratio
 from fabricbench.plan.transport.dcqcn import Dcqcn
@@ -17,6 +22,18 @@ from fabricbench.plan.transport.dcqcn import Dcqcn
 _ONE: Final = 1 << 20
 """A packet, in windows of the engine."""
 _HOPS_OF_BASE: Final = Fraction(655, 100)
+
+
+class Fixed(PlanModel):
+    """A fixed rate of each queue pair, without any reaction to the network."""
+
+    rate_bps: Rate = Field(
+        alias="rate", description="Rate of each queue pair, with preamble and gap of its frames [bit/s]."
+    )
+
+    def run_spec(self, port_bps: int) -> FixedRateControl:  # noqa: ARG002 (others need it)
+        """Return the rate for the engine."""
+        return {"kind": "fixed", "rate_bps": self.rate_bps}
 
 
 class Swift(PlanModel):
@@ -203,6 +220,7 @@ class RateControl(PlanModel):
     """How the requester paces itself, if not by the port alone: one of these."""
 
     dcqcn: Dcqcn | None = Field(default=None, description="DCQCN: by the CNPs that ECN marks bring about.")
+    fixed: Fixed | None = Field(default=None, description="A fixed rate of each queue pair.")
     swift: Swift | None = Field(default=None, description="Swift: by a target of the round-trip time.")
     timely: Timely | None = Field(default=None, description="TIMELY: by the gradient of the round-trip time.")
 

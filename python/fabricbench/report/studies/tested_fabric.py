@@ -98,6 +98,8 @@ def rate_control_text(spec: _Spec) -> str:
     control = spec["transport"]["rate_control"]
     if interval := control.get("cnp_interval_ps") if control["kind"] == "line-rate" else None:
         return f"line-rate, CNPs without reaction, CNP interval {time_text(interval)}"
+    if control["kind"] == "fixed":
+        return f"fixed, {rate_text(control['rate_bps'])} of each queue pair"
     if control["kind"] != "dcqcn":
         return str(control["kind"])
     alpha = control.get("initial_alpha_2e20")

@@ -2,11 +2,11 @@
 //! counts of NAKs, timeouts, retransmissions and CNPs until each is acknowledged or has failed; builds its
 //! report.
 
+use super::Frames;
 use super::columns::Numbers;
 use super::posted::Posted;
 use super::queues::{SendQueue, WorkId};
 use super::work::{WorkList, WorkMaker};
-use crate::nic::rc::Frames;
 use crate::record::{PlainSend, SendReport};
 use units::{Instant, NumberMap, State};
 

@@ -2,16 +2,12 @@
 //! transfers) they send and receive, and the part of [`super::Host`] that transmits and receives their
 //! packets.
 //!
-//! Requester: `sending` serves the ports, `sender` is one queue pair; `unrecovered_chunks` for runs without
-//! recovery. Responder: `receiving` dispatches packets, `receivers` holds all queue pairs, `receiver` one;
-//! `open_chunks` if packets may be placed in any order; `latencies` and `reordering` are statistics. Both:
-//! `queue_pairs` (parameters), `resident_queue_pairs` and `lazy_queue_pairs` (creation and storage),
-//! `chunk_frames` (sizes).
+//! Requester: `sending` serves the ports, `sender` is one queue pair. Responder: `receiving` dispatches
+//! packets, `receivers` holds all queue pairs, `receiver` one; `latencies` and `reordering` are statistics.
+//! Both: `queue_pairs` (parameters), `resident_queue_pairs` and `lazy_queue_pairs` (creation and storage).
 
-mod chunk_frames;
 mod latencies;
 mod lazy_queue_pairs;
-mod open_chunks;
 mod queue_pairs;
 mod receiver;
 mod receivers;
@@ -20,9 +16,7 @@ mod reordering;
 mod resident_queue_pairs;
 mod sender;
 mod sending;
-mod unrecovered_chunks;
 
-pub(crate) use chunk_frames::{ChunkFrames, Frames};
 pub(crate) use lazy_queue_pairs::LazySenders;
 pub(crate) use lazy_queue_pairs::QueuePairEnds;
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
@@ -31,5 +25,3 @@ pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use resident_queue_pairs::ResidentQueuePairs;
 pub(crate) use sender::DataFrames;
 pub(crate) use sender::{Sender, write_opcode};
-pub(crate) use sending::{make_ready, window_packets};
-pub(crate) use unrecovered_chunks::UnrecoveredChunks;

@@ -5,9 +5,9 @@
 //! not stored (the number of frames received for the first time follows from that of packets), nor are values
 //! that most receivers never need: see [`Rare`].
 
-use super::chunk_frames::Frames;
 use super::latencies::{Latencies, LongLatencies};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
+use crate::nic::ledger::Frames;
 use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
 use spec::LateFrames;

@@ -1,16 +1,15 @@
 //! All receivers (responder sides of queue pairs) of a host: accepts or drops data packets in order, or in
 //! any order, builds replies, and reports chunks (parts of transfers) that have arrived completely.
 
-use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::lazy_queue_pairs::{LazyReceivers, QueuePairEnds, receiver, receiver_mut};
-use super::open_chunks::{self, OpenChunks};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
 use super::resident_queue_pairs::ResidentQueuePairs;
-use super::unrecovered_chunks::Vouched;
 use crate::nic::Context;
-use crate::nic::ledger::{Receives, Work};
+use crate::nic::ledger::{
+    ChunkFrames, Delivery, Frames, OPEN_CHUNKS_HOT_BYTES, OpenChunks, Receives, Vouched, Work, frames_of,
+};
 use crate::nic::port::Control;
 use crate::packet::{ConnectionId, Kind, Packet};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
@@ -21,12 +20,6 @@ use std::iter::{Empty, empty};
 use std::sync::Arc;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Instant, Span, State};
-
-/// A delivered chunk.
-pub(crate) struct Delivery {
-    pub(crate) report: ReceiveReport,
-    pub(crate) inbound: u32,
-}
 
 /// The receivers of a host. Other lists, unless empty, have an item of the same index for each.
 #[derive(Debug, State)]
@@ -221,7 +214,7 @@ impl Receivers {
     pub(crate) fn prefetch_receiver(&self, receiver: usize) {
         self.receivers.prefetch(receiver as u32);
         if !self.open_chunks.is_empty() {
-            prefetch_first(&self.open_chunks, receiver, open_chunks::HOT_BYTES);
+            prefetch_first(&self.open_chunks, receiver, OPEN_CHUNKS_HOT_BYTES);
             prefetch(&self.placements, receiver);
         }
         prefetch(&self.reordering, receiver);

@@ -2,16 +2,15 @@
 //! requesters, pause frames to ports; then reports and acknowledges chunks (parts of transfers) that are
 //! complete.
 
-use super::receivers::Delivery;
+use super::receiver::DataOutcome;
 use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
-use super::unrecovered_chunks::Vouched;
 use crate::nic::Context;
 use crate::nic::host_jobs::PayloadUse;
 use crate::nic::intake::Drained;
-use crate::nic::ledger::{Sends, WorkIds};
+use crate::nic::ledger::{Delivery, Sends, Vouched, WorkIds};
 use crate::nic::{Host, Timer};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::record::Record;
 use engine::Message;
 use record::ChunkStatus;
@@ -85,13 +84,7 @@ impl Host {
             let port = self.receivers.port(&self.config, packet.connection(), now);
             self.ports[port].free_lane(&packet, now);
         }
-        match packet.kind() {
-            Kind::Data(position) => self.receive_drained(&packet, position, now, context),
-            Kind::Storage(message, position) => {
-                self.receive_storage(&packet, (message, position), now, context);
-            }
-            _ => unreachable!("only parts of messages are buffered"),
-        }
+        self.receive_buffered(&packet, now, context);
         if notifies && self.receivers.notice_pressure(packet.connection(), now) {
             let (port, control) = self.receivers.notification(packet.connection());
             self.ports[port].enqueue_control(control, now);
@@ -159,7 +152,13 @@ impl Host {
 
     /// Payload drained from the receive buffer reaches its responder at `now`.
     #[cold]
-    fn receive_drained(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
+    pub(crate) fn receive_drained(
+        &mut self,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        context: &mut Context,
+    ) {
         self.receive_data(packet, position, now, context);
     }
 
@@ -168,18 +167,8 @@ impl Host {
     fn receive_data(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
-        self.delivered_bytes += u64::from(outcome.payload_bytes);
-        context.totals.delivered += u64::from(outcome.payload_bytes);
-        let is_progress = match self.payload_use {
-            PayloadUse::Progress => true,
-            PayloadUse::Background => false,
-            PayloadUse::ByJob => self.count_delivery(packet.connection(), outcome.payload_bytes),
-        };
-        if is_progress {
-            // A message without payload is progress, too.
-            let progress = outcome.payload_bytes.max(outcome.chunk_delivered.into());
-            context.totals.add_progress(progress.into(), now);
-        }
+        let DataOutcome { payload_bytes, chunk_delivered, .. } = outcome;
+        self.count_payload(packet.connection(), payload_bytes, chunk_delivered, now, context);
         if let Some(reply) = outcome.reply {
             let (port, control) = self.receivers.reply(packet.connection(), reply);
             self.ports[port].enqueue_control(control, now);
@@ -196,24 +185,58 @@ impl Host {
         }
     }
 
+    /// Counts payload placed for a receiver; it may be the last of a chunk.
+    #[inline(always)]
+    pub(crate) fn count_payload(
+        &mut self,
+        receiver: u32,
+        payload_bytes: u32,
+        chunk_delivered: bool,
+        now: Instant,
+        context: &mut Context,
+    ) {
+        self.delivered_bytes += u64::from(payload_bytes);
+        context.totals.delivered += u64::from(payload_bytes);
+        let is_progress = match self.payload_use {
+            PayloadUse::Progress => true,
+            PayloadUse::Background => false,
+            PayloadUse::ByJob => self.count_delivery(receiver, payload_bytes),
+        };
+        if is_progress {
+            // A message without payload is progress, too.
+            let progress = payload_bytes.max(chunk_delivered.into());
+            context.totals.add_progress(progress.into(), now);
+        }
+    }
+
     /// Chunks are complete: reports them and starts the transfers that wait for them.
     pub(crate) fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context) {
-        while let Some(Delivery { report, inbound }) =
+        while let Some(delivery) =
             self.receivers.next_delivery(&self.config, &mut self.chunk_frames, receiver, now)
         {
-            let round = report.round;
-            context.records.push(Record::delivered(&report));
-            if !self.jobs.deliver_uniform(round) {
-                let mut started = std::mem::take(&mut self.jobs.started);
-                self.jobs.deliver_part(inbound, round, &mut started);
-                self.start_transfers(started, now, context);
-                self.take_in_arrived(now);
-            }
+            self.deliver(&delivery, now, context);
             if self.receivers.are_in_order() {
                 break;
             }
         }
         self.start_rounds(now, context);
+    }
+
+    /// Reports a delivered chunk and starts the transfers that wait for it.
+    #[inline(always)]
+    pub(crate) fn deliver(
+        &mut self,
+        Delivery { report, inbound }: &Delivery,
+        now: Instant,
+        context: &mut Context,
+    ) {
+        context.records.push(Record::delivered(report));
+        if !self.jobs.deliver_uniform(report.round) {
+            let mut started = std::mem::take(&mut self.jobs.started);
+            self.jobs.deliver_part(*inbound, report.round, &mut started);
+            self.start_transfers(started, now, context);
+            self.take_in_arrived(now);
+        }
     }
 
     #[inline(never)]

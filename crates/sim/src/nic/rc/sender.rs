@@ -2,12 +2,10 @@
 //! of its send queue, builds data packets, and processes ACKs, NAKs and timeouts. Also settings of the data
 //! frames of a host.
 
-use super::chunk_frames::{Frames, frames_of};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::resident_queue_pairs::ResidentQueuePairs;
-use super::unrecovered_chunks::Acknowledged;
 use crate::nic::Context;
-use crate::nic::ledger::{SendQueue, Sends, WorkId, WorkIds};
+use crate::nic::ledger::{Acknowledged, Frames, SendQueue, Sends, WorkId, WorkIds, frames_of};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
 use engine::Message;
@@ -258,9 +256,9 @@ impl Sender {
         self.path.connection.index()
     }
 
-    /// Restarts the chunks of sender `number`, after all were acknowledged.
-    pub(crate) fn rearm(&mut self, number: u32, sends: &mut Sends) {
-        self.queue.rearm(number, sends);
+    /// Its chunks that were posted and have not ended.
+    pub(crate) const fn queue_mut(&mut self) -> &mut SendQueue {
+        &mut self.queue
     }
 
     #[inline]

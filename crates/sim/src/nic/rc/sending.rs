@@ -1,10 +1,9 @@
 //! Transmission at a host: serves ports with control packets and data of queue pairs; checks
 //! retransmission timers; reports chunks (parts of transfers) that were acknowledged or have failed.
 
-use super::chunk_frames::Frames;
 use super::resident_queue_pairs::ResidentQueuePairs;
 use super::sender::{DataFrames, Sender, Service};
-use crate::nic::ledger::{Sends, WorkId};
+use crate::nic::ledger::{Frames, Sends, WorkId};
 use crate::nic::port::{Control, Next, NicPort};
 use crate::nic::prefetch_sender;
 use crate::nic::timers::Timers;
@@ -49,7 +48,6 @@ impl Host {
             state.next_active()?
         };
         if connection.as_rc().is_none() {
-            self.ports[port].drop_served();
             self.serve_other(port, connection, now, context);
         }
         connection.as_rc()
@@ -75,6 +73,23 @@ impl Host {
             Next::Nothing => {}
         }
         None
+    }
+
+    /// Posts every next chunk of a sender that is ready; `outgoing` is the transfer of one of them.
+    #[inline]
+    pub(crate) fn post_ready(&mut self, sender: u32, outgoing: u32, now: Instant, context: &mut Context) {
+        let Self { senders, pacers, sends, jobs, ports, config, data_frames, .. } = self;
+        let state = &mut senders[sender];
+        if state.is_local() {
+            return self.post_local(sender, now);
+        }
+        let pass = || jobs.pass_of(outgoing);
+        if data_frames.is_paced && state.has_sent_all() {
+            pacers[sender].on_post(now, !state.is_busy());
+        }
+        state.post_ready(sender, config, sends, pass, now, context);
+        let window = window_packets(pacers, data_frames, sender);
+        make_ready(ports, config, sender, state, window, now);
     }
 
     #[inline]
@@ -209,7 +224,7 @@ impl Host {
 
 /// The window of a sender's rate controller [packets].
 #[inline]
-pub(crate) fn window_packets(
+pub(super) fn window_packets(
     pacers: &ResidentQueuePairs<Controller>,
     frames: &DataFrames,
     sender: u32,
@@ -221,7 +236,7 @@ pub(crate) fn window_packets(
 /// Adds a sender to the active senders of its port, unless it is active, if it has packets to send within the
 /// window of its rate controller.
 #[inline]
-pub(crate) fn make_ready(
+pub(super) fn make_ready(
     ports: &mut [NicPort],
     config: &Config,
     sender: u32,

@@ -8,11 +8,11 @@ use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendRep
 use crate::report::deliveries::{Deliveries, RoundsEnded};
 use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
-use crate::setup::Flows;
+use crate::setup::{Fabric, Flows};
 use engine::prefetch::prefetch_ends;
 use jobs::{QueuePair, RowSelection, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
-use spec::JobSpec;
+use spec::{JobSpec, QpType, RunSpec};
 use std::collections::BTreeMap;
 use units::{Instant, NumberMap, Span};
 use workload::Message;
@@ -72,6 +72,9 @@ pub(crate) struct Assembler<'a> {
     pub(crate) served: NumberMap<Key, SendReport>,
     /// Time at which the payload of chunks with a handshake was announced.
     announced: NumberMap<Key, Instant>,
+    /// Chunks that were sent completely and have not been delivered; `None` if senders wait for
+    /// acknowledgements.
+    undelivered: Option<NumberMap<Key, SendReport>>,
     /// Failed chunks, with the report of their responder until then; the final report is available at the end
     /// of the run.
     pub(crate) failed: Vec<(SendReport, ReceiveReport)>,
@@ -99,9 +102,9 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    /// Assembler for a run of `jobs` on a fabric with windows of length `span`; `byte_ps` is the transmission
-    /// time of a byte by host.
-    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span, byte_ps: Vec<u64>) -> Self {
+    /// Assembler for a run of `spec` on `fabric`.
+    pub(crate) fn new(flows: &'a Flows, spec: &RunSpec, fabric: &Fabric) -> Self {
+        let jobs = &spec.jobs;
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let block_bytes = jobs.iter().map(|job| job.work.storage().map_or(0, |storage| storage.block_bytes));
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
@@ -120,13 +123,14 @@ impl<'a> Assembler<'a> {
             rounds_ended: RoundsEnded::new(flows.chunk_count(), rounds),
             served: NumberMap::default(),
             announced: NumberMap::default(),
+            undelivered: (spec.transport.connection == QpType::Uc).then(NumberMap::default),
             failed: Vec::new(),
-            byte_ps,
+            byte_ps: fabric.byte_ps_of_hosts(spec),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
             order: Vec::new(),
-            span,
+            span: fabric.span,
             rows: Vec::new(),
             chosen: RowSelection::All,
             tally: None,
@@ -150,6 +154,9 @@ impl<'a> Assembler<'a> {
         records: &mut Vec<Record>,
         emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
+        if self.undelivered.is_some() {
+            return self.take_unacknowledged(records, emit);
+        }
         let mut order = std::mem::take(&mut self.order);
         let (mut index, mut failed) = (0, Instant::ZERO);
         while let Some(record) = records.get(index) {
@@ -188,6 +195,62 @@ impl<'a> Assembler<'a> {
         order.clear();
         self.order = order;
         outcome
+    }
+
+    /// [`Self::take`] without acknowledgements: a chunk ends when it is delivered, later than at its sender.
+    fn take_unacknowledged(
+        &mut self,
+        records: &mut Vec<Record>,
+        mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let mut changed: Vec<Key> = Vec::new();
+        for record in records.drain(..) {
+            match record {
+                Record::Sent(report) => changed.extend(self.note_sent(report.report())),
+                Record::SentFull(report) => changed.extend(self.note_sent(*report)),
+                Record::Delivered(report) => changed.extend(self.note_delivered(report.report())),
+                Record::DeliveredFull(report) => changed.extend(self.note_delivered(*report)),
+                other => self.note(&other),
+            }
+        }
+        let mut ended: Vec<(Instant, SendReport, ReceiveReport)> =
+            changed.into_iter().filter_map(|key| self.take_ended(key)).collect();
+        ended.sort_unstable_by_key(|(at, sent, _)| (*at, sent.chunk, sent.round));
+        for (at, sent, received) in ended {
+            self.finish(&sent.ended(ChunkStatus::Complete, Some(at)), &received);
+            if self.rows.len() >= CHUNK_BATCH_ROWS {
+                emit(self.take_rows())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A chunk was sent completely, without acknowledgements; returns it unless it is control.
+    fn note_sent(&mut self, report: SendReport) -> Option<Key> {
+        if !self.is_payload(report.chunk) {
+            self.note_control(&report);
+            return None;
+        }
+        let key = (report.chunk, report.round);
+        self.undelivered.as_mut()?.insert(key, report);
+        Some(key)
+    }
+
+    /// A chunk was delivered, without acknowledgements; returns it unless it is control.
+    fn note_delivered(&mut self, report: ReceiveReport) -> Option<Key> {
+        let key = (report.chunk, report.round);
+        self.is_payload(report.chunk).then(|| {
+            self.deliveries.insert_other(report);
+            key
+        })
+    }
+
+    /// Removes the reports of a chunk that was sent and delivered, with the time of its end.
+    fn take_ended(&mut self, key: Key) -> Option<(Instant, SendReport, ReceiveReport)> {
+        let undelivered = self.undelivered.as_mut().filter(|undelivered| undelivered.contains_key(&key))?;
+        let received = self.deliveries.take(key)?;
+        let sent = undelivered.remove(&key)?;
+        Some((received.delivered()?.max(sent.completed()?), sent, received))
     }
 
     /// Whether a chunk is data of a collective, not of a handshake or a barrier.
@@ -353,7 +416,11 @@ impl<'a> Assembler<'a> {
         mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
-        let sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
+        // Their frames may be in flight.
+        let unfinished = |report: SendReport| report.ended(ChunkStatus::Unfinished, None);
+        let undelivered =
+            self.undelivered.take().into_iter().flat_map(NumberMap::into_values).map(unfinished);
+        let sent: BTreeMap<Key, SendReport> = sent.chain(undelivered).map(keyed).collect();
         received.for_each(|report| self.deliveries.insert_other(report));
         self.served.extend(served.map(keyed));
         for (&(_, pass), report) in &sent {

@@ -67,15 +67,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
     }
     let mut partitions = std::mem::take(&mut world.partitions);
     let open_tcp = open_connections(spec, &world.connections);
-    let mut taker = Taker {
-        assembler: Assembler::new(
-            &world.flows,
-            &spec.jobs,
-            world.fabric.span,
-            world.fabric.byte_ps_of_hosts(spec),
-        ),
-        count,
-    };
+    let mut taker = Taker { assembler: Assembler::new(&world.flows, spec, &world.fabric), count };
     taker.assembler.open_tcp = open_tcp;
     engine::run(&mut partitions, world.fabric.span, &mut taker);
     let Assembler { frames, tcp_frames, .. } = taker.assembler;

@@ -4,7 +4,7 @@
 use super::series::Metric;
 use crate::packet::{ConnectionId, ConnectionKind, Priority};
 use crate::report::paths::queue_pairs_of_ports;
-use crate::setup::{Connection, Direction, Fabric, Flows, Layout};
+use crate::setup::{Connection, Direction, Fabric, Flows, Layout, connection_kind};
 use spec::RunSpec;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -88,10 +88,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Selected> {
     let mut next: HashMap<(HostId, ConnectionKind), u32> = HashMap::new();
     let mut selected = Vec::new();
     for (index, pair) in flows.queue_pairs().enumerate() {
-        let kind = match spec.jobs[pair.job as usize].work.storage() {
-            Some(_) => ConnectionKind::Storage,
-            None => ConnectionKind::Rc,
-        };
+        let kind = connection_kind(spec, pair.job);
         let next = next.entry((pair.src_host, kind)).or_default();
         let sender = ConnectionId::new(kind, *next);
         *next += 1;

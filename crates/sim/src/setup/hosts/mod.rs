@@ -12,15 +12,15 @@ use super::traffic::flows::Flows;
 use super::world::BuildOptions;
 use super::{Fabric, HostClock};
 use crate::nic::{
-    HostJobsPlan, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives, ReplyPriorities,
-    ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
+    HostJobsPlan, HostTraffic, HostUc, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers, Receives,
+    ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, Work, WorkMaker,
 };
-use crate::packet::{ConnectionId, Path, Priority};
+use crate::packet::{ConnectionId, ConnectionKind, Path, Priority};
 use controllers::Controllers;
 use jobs::{JobTimes, OneJob, PlanList, ProgressPlan};
 use lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use queue_pair_indices::{AtHost, PairsAtHost};
-use spec::{FabricSpec, LoadBalancing, RunSpec};
+use spec::{FabricSpec, LoadBalancing, QpType, RunSpec};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,20 +28,6 @@ use topology::Graph;
 use transfer_indices::{JobAtHost, PairsOfJob, TransferIndices};
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId};
-
-/// Traffic that one host sends and receives.
-pub(crate) struct HostFlows {
-    pub(crate) settings: QueuePairSettings,
-    pub(crate) senders: ResidentQueuePairs<Sender>,
-    /// Source of senders that are created on demand.
-    pub(crate) lazy: Option<Arc<dyn QueuePairEnds>>,
-    pub(crate) sends: Sends,
-    /// Hops to the peer of each sender; empty unless the rate controller uses them.
-    pub(crate) links: Vec<u32>,
-    pub(crate) receivers: Receivers,
-    pub(crate) jobs: HostJobsPlan,
-    pub(crate) storage: Option<StoragePlan>,
-}
 
 /// A job at a host.
 struct JobOfHost<'a> {
@@ -67,7 +53,7 @@ impl JobOfHost<'_> {
     }
 }
 
-/// Builds the flows of one host after the other.
+/// Builds the traffic of one host after the other.
 pub(super) struct HostMaker<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
@@ -97,13 +83,13 @@ impl<'a> HostMaker<'a> {
         Self { spec, fabric, flows, captured, is_lazy, indices }
     }
 
-    /// The flows of `host`; `storage` is its role in a storage job.
+    /// The traffic of `host`; `storage` is its role in a storage job.
     pub(super) fn host(
         &self,
         host: HostId,
         settings: QueuePairSettings,
         storage: Option<StoragePlan>,
-    ) -> HostFlows {
+    ) -> HostTraffic {
         let at_host: Vec<JobOfHost<'_>> =
             self.indices.jobs_of(host).map(|job| self.job_of_host(job, host)).collect();
         let mut jobs = HostJobsPlan {
@@ -120,12 +106,13 @@ impl<'a> HostMaker<'a> {
         {
             let lazy = LazyEnds::new(self.fabric, self.flows, self.indices.pairs(), job.index, host);
             let lazy: Arc<dyn QueuePairEnds> = Arc::new(lazy);
-            return HostFlows {
+            return HostTraffic {
                 links: Vec::new(),
                 senders: ResidentQueuePairs::default(),
                 lazy: Some(Arc::clone(&lazy)),
                 sends,
                 receivers: Receivers::lazy(lazy, receives, &settings),
+                uc: None,
                 settings,
                 jobs,
                 storage,
@@ -142,12 +129,16 @@ impl<'a> HostMaker<'a> {
                 [destination, source]
             })
         });
+        if self.spec.transport.connection == QpType::Uc {
+            let uc = HostUc::new(senders.flatten(), receivers.flatten(), &sends, receives, &settings);
+            return HostTraffic::unreliable(uc, sends, settings, jobs);
+        }
         let receiver_count = at_host.iter().map(|job| job.pairs.to.len()).sum();
         let senders = Sender::all(senders, &sends);
         let receivers = Receivers::new(receivers, receiver_count, receives, &settings);
         let uses_links = self.spec.transport.rate_control.config().uses_links();
         let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
-        HostFlows { links, senders, lazy: None, sends, receivers, settings, jobs, storage }
+        HostTraffic { links, senders, lazy: None, sends, receivers, uc: None, settings, jobs, storage }
     }
 
     fn job_of_host(&self, JobAtHost { job, place }: JobAtHost, host: HostId) -> JobOfHost<'_> {
@@ -302,6 +293,15 @@ pub(super) fn queue_pair_end(
         priority: flows.priority_of(job),
         is_captured: false,
         is_local: false,
+    }
+}
+
+/// Kind of the connections of a job.
+pub(crate) fn connection_kind(spec: &RunSpec, job: u32) -> ConnectionKind {
+    match (spec.jobs[job as usize].work.storage(), spec.transport.connection) {
+        (Some(_), _) => ConnectionKind::Storage,
+        (None, QpType::Rc) => ConnectionKind::Rc,
+        (None, QpType::Uc) => ConnectionKind::Uc,
     }
 }
 

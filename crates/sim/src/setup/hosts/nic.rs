@@ -1,9 +1,10 @@
 //! Builds the parameters of a host from the spec: ports and packet scheduling of its NIC, receive buffer,
 //! impairments and their changes over time.
 
-use super::HostFlows;
 use crate::link::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SchedulingPlan, SharedMemory, Throughput};
+use crate::nic::{
+    HostPlan, HostTcp, HostTraffic, IntakePlan, NicPortPlan, SchedulingPlan, SharedMemory, Throughput,
+};
 use crate::packet::Priority;
 use crate::setup::{Fabric, HostClock};
 use paths::ThroughputChange;
@@ -16,7 +17,7 @@ pub(crate) fn host_plan(
     fabric: &Fabric,
     node: NodeId,
     wires: Vec<Wire>,
-    flows: HostFlows,
+    traffic: HostTraffic,
     tcp: Option<HostTcp>,
 ) -> HostPlan {
     let line_rate = wires[0].rate;
@@ -42,14 +43,7 @@ pub(crate) fn host_plan(
             Some(_) => [Span::ZERO; 2],
         },
         throughput,
-        settings: flows.settings,
-        senders: flows.senders,
-        lazy: flows.lazy,
-        links: flows.links,
-        sends: flows.sends,
-        receivers: flows.receivers,
-        jobs: flows.jobs,
-        storage: flows.storage,
+        traffic,
         tcp,
         shared_memory: SharedMemory {
             rate: Rate::from_bps(spec.fabric.shared_memory.rate_bps),

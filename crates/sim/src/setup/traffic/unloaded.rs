@@ -11,7 +11,7 @@ use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
 use crate::setup::Fabric;
 use crate::setup::switches::scheduled::host_ports;
 use crate::switch::scheduled::CellStream;
-use spec::{LossRecovery, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};
+use spec::{LossRecovery, QpType, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};
 use std::collections::VecDeque;
 use topology::Attachment;
 use transport::{Position, Verb};
@@ -122,7 +122,8 @@ fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) 
     }
 }
 
-/// Time from the release of `bytes` at one port to the acknowledgement of their last packet.
+/// Time from the release of `bytes` at one port to the acknowledgement of their last packet, or to its
+/// arrival if nothing is acknowledged.
 pub(crate) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentId; 2], bytes: u64) -> Span {
     let mut forward = path(spec, fabric, from, to);
     let arrived = if bytes == 0 {
@@ -136,7 +137,11 @@ pub(crate) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentI
         };
         send_all(&spec.transport, &mut forward, Instant::ZERO, bytes, frame)
     };
-    cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
+    let ended = match spec.transport.connection {
+        QpType::Rc => cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()),
+        QpType::Uc => arrived,
+    };
+    ended.since(Instant::ZERO)
 }
 
 /// Time from the issue of a storage operation by the client at one port to the arrival of its completion from
@@ -340,6 +345,7 @@ mod tests {
         TransportSpec {
             mtu_bytes,
             message_bytes,
+            connection: QpType::Rc,
             qp_mode: spec::QpMode::PerPair,
             qps_per_rank_pair: 1,
             ack_every: 2,

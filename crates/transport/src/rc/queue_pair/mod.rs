@@ -168,9 +168,10 @@ impl QueuePair {
 
     /// Processes a packet that arrived at `now`.
     pub fn handle(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
-        // IBTA 9.6.1: packets for another queue pair or partition are dropped silently.
+        // IBTA 9.6.1: packets for another queue pair, partition or kind of connection are dropped silently.
         let is_ours = packet.bth().destination_qp == self.number
-            && packet.bth().partition_key == bth::DEFAULT_PARTITION_KEY;
+            && packet.bth().partition_key == bth::DEFAULT_PARTITION_KEY
+            && !packet.bth().opcode.is_unreliable();
         match (packet.bth().opcode, *packet.extension()) {
             _ if self.is_failed || !is_ours => self.counters.ignored += 1,
             (Opcode::CongestionNotification, _) => {

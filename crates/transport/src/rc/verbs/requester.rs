@@ -3,7 +3,7 @@
 
 use super::Verb;
 use crate::rc::in_flight::InFlight;
-use crate::rc::segment::Cursor;
+use crate::segment::Cursor;
 use crate::{AckOutcome, Config, NextPacket, Position, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;

@@ -1,7 +1,7 @@
 //! The responder's side of READs: queues responses in the order of the requests, and computes the range that
 //! a READ request covers.
 
-use crate::rc::segment::Cursor;
+use crate::segment::Cursor;
 use crate::{Config, Position};
 use std::collections::VecDeque;
 use wire::Psn;

@@ -1,7 +1,7 @@
 //! Computes number and total size of the frames of a chunk (part of a transfer that one queue pair sends);
 //! caches the result for the last size.
 
-use super::sender::write_opcode;
+use crate::nic::write_opcode;
 use transport::{Config, Position};
 use units::State;
 use wire::Framing;

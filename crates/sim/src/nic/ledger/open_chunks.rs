@@ -5,9 +5,8 @@
 //! With selective recovery chunks complete in order, as work requests of a queue pair do; without recovery
 //! each completes independently, since a chunk that lost frames never completes.
 
-use super::receivers::Delivery;
 use super::unrecovered_chunks::Vouched;
-use crate::nic::ledger::{ReceiveQueue, Receives, Work};
+use super::{ReceiveQueue, Receives, Work};
 use crate::packet::Packet;
 use crate::record::ReceiveReport;
 use engine::prefetch::LINE_BYTES;
@@ -17,6 +16,12 @@ use std::ops::Range;
 use transport::{Config, Disposition, Recovery};
 use units::{Span, State};
 use wire::Psn;
+
+/// A delivered chunk.
+pub(crate) struct Delivery {
+    pub(crate) report: ReceiveReport,
+    pub(crate) inbound: u32,
+}
 
 /// A chunk that may have received packets.
 #[derive(Debug, State)]

@@ -8,7 +8,7 @@
 //! acknowledged separately. A chunk that lost a frame is never complete; nor is one whose acknowledgement was
 //! lost while a gap behind it was open.
 
-use crate::nic::ledger::WorkId;
+use super::WorkId;
 use crate::packet::Packet;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
