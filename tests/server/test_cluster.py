@@ -93,7 +93,7 @@ def test_a_trial_that_fails_stops_no_other(server: Live) -> None:
     run_id = server.submit(SMALL.replace("2MB", "2MB, 900TB"), force=True)
     ended = server.until_state(run_id, "failed")
     assert ended["message"].startswith("1 of 3 trials failed: ")
-    assert "jobs[0].data_bytes" in ended["message"]
+    assert "jobs[0].work.pattern.data_bytes" in ended["message"]
     assert ended["trials_finished"] == 2
 
 
