@@ -175,8 +175,11 @@ pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecE
         volume_for(&pattern.collective, &pattern.algorithm, &shape, arrivals)
             .map_err(|error| refusal(&format!("jobs[{index}].work.pattern.algorithm"), &error))
     };
-    let largest_bytes = volume_of(pattern.data_bytes)?.largest_bytes;
-    Ok(Volume { largest_bytes, ..volume_of(mean_bytes)? })
+    let largest = volume_of(pattern.data_bytes)?;
+    if mean_bytes == pattern.data_bytes {
+        return Ok(largest);
+    }
+    Ok(Volume { largest_bytes: largest.largest_bytes, ..volume_of(mean_bytes)? })
 }
 
 /// Error of a storage job, which has no schedule.

@@ -45,6 +45,13 @@ named! {
     }
 }
 
+impl Collective {
+    /// Whether each rank has one block of the larger buffer: all-gather and reduce-scatter.
+    pub(crate) const fn has_blocks(self) -> bool {
+        matches!(self, Self::AllGather | Self::ReduceScatter)
+    }
+}
+
 named! {
     /// An algorithm.
     Algorithm {

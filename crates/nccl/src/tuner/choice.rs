@@ -124,12 +124,14 @@ impl Tuner {
         const BYTES: u64 = 64;
         let (least, _) = self.input.capabilities;
         let several = self.input.nodes > 1 && cost.collective == Collective::AllReduce;
-        let gathers = matches!(cost.collective, Collective::AllGather | Collective::ReduceScatter);
         let blackwell = self.rules.blackwell_2_31 && least >= 100 && self.input.nodes == 1;
         let by_nvlink = self.input.graphs.ring.type_intra == PathType::Nvl;
         let per_part = bytes / (self.input.collective_channels * self.input.ranks) as u64;
         let is_ring = (cost.algorithm, cost.protocol) == (Algorithm::Ring, Protocol::Simple);
-        if is_ring && (several || (gathers && blackwell && by_nvlink)) && per_part >= BYTES {
+        if is_ring
+            && (several || (cost.collective.has_blocks() && blackwell && by_nvlink))
+            && per_part >= BYTES
+        {
             if least < 80 { 1.9 } else { 1.4 }
         } else {
             1.0

@@ -110,7 +110,6 @@ impl<'a> Model<'a> {
     /// Whether an algorithm can run a collective on this communicator.
     fn is_possible(&self, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> bool {
         let one_node = self.input.nodes == 1;
-        let gathers = matches!(collective, Collective::AllGather | Collective::ReduceScatter);
         let reduces_all = collective == Collective::AllReduce;
         let nvls = protocol == Protocol::Simple && self.input.graphs.nvls.channels >= 2;
         match algorithm {
@@ -118,12 +117,12 @@ impl<'a> Model<'a> {
             Algorithm::Tree => reduces_all,
             Algorithm::Nvls => {
                 let few = self.input.ranks <= NVLS_GATHER_RANKS;
-                nvls && one_node && (reduces_all || (gathers && few))
+                nvls && one_node && (reduces_all || (collective.has_blocks() && few))
             }
             Algorithm::NvlsTree => nvls && !one_node && reduces_all,
             Algorithm::Pat => {
                 let one_gpu_per_node = self.input.nodes == self.input.ranks;
-                self.rules.pat && gathers && protocol == Protocol::Simple && one_gpu_per_node
+                self.rules.pat && collective.has_blocks() && protocol == Protocol::Simple && one_gpu_per_node
             }
             Algorithm::CollNetDirect | Algorithm::CollNetChain => false,
         }
@@ -252,11 +251,10 @@ impl<'a> Model<'a> {
 
     /// Bytes of the buffer per byte on the links.
     fn bus_to_buffer(&self, collective: Collective, algorithm: Algorithm) -> f64 {
-        let gathers = matches!(collective, Collective::AllGather | Collective::ReduceScatter);
         let per_step = self.ranks / self.steps(collective);
         match algorithm {
             Algorithm::Ring => per_step,
-            _ if gathers => 1.0,
+            _ if collective.has_blocks() => 1.0,
             Algorithm::Nvls | Algorithm::NvlsTree => match self.rules.nvls {
                 NvlsModel::FiveSixthsOldTree if algorithm == Algorithm::NvlsTree => {
                     0.70 * self.nodes / (2.0 * (self.nodes - 1.0))
