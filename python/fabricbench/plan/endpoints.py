@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabricbench.metrics import JobKind
+from fabricbench.work import job_kind
+
 
 @dataclass(frozen=True)
 class Unsupported:
@@ -28,7 +31,7 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     """Yield the parts of a run that endpoints do not have."""
     allowed, why = "none on hosts: collectives only", "endpoints run collectives only"
     for number, job in enumerate(spec["jobs"]):
-        if job["work"]["kind"] == "storage":
+        if job_kind(job) is JobKind.STORAGE:
             yield Unsupported(f"jobs[{number}].work.kind", "storage", allowed, why)
     if spec["transport"].get("connection") == "uc":
         allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"

@@ -44,7 +44,7 @@ pub(crate) fn applies(spec: &RunSpec, queue_pairs: u64) -> bool {
         && spec.tcp.is_empty()
         // Different clocks hardly ever return to the same phases, jitter never.
         && spec.fabric.clocks.is_none()
-        && !spec.jobs.iter().any(|job| job.work.storage().is_some())
+        && !spec.has_storage()
 }
 
 /// Phase of an attempt.

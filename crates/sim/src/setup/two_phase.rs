@@ -28,7 +28,7 @@ pub(super) fn sides(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
         && fabric.chips.is_empty()
         && spec.transport.recovery != LossRecovery::None
         && spec.tcp.is_empty()
-        && spec.jobs.iter().all(|job| job.work.storage().is_none());
+        && !spec.has_storage();
     if may_part { sides_of(&fabric.graph) } else { None }
 }
 

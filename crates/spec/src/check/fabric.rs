@@ -127,7 +127,7 @@ fn check_link_layer(spec: &RunSpec) -> Result<(), SpecError> {
         let allowed = format!("at most {HOSTS_MAX} on InfiniBand, as a subnet has no more local identifiers");
         unsupported("fabric.topology", format!("{hosts} hosts"), allowed)
     })?;
-    require(spec.jobs.iter().all(|job| job.work.storage().is_none()), || {
+    require(!spec.has_storage(), || {
         unsupported("jobs", "storage on InfiniBand links", "none, as its frames have the sizes of RoCEv2")
     })
 }
@@ -258,7 +258,7 @@ fn check_once(field: &str, priorities: &[u8], taken: &mut u8, allowed: &str) -> 
 
 /// Checks the per-message cost of adapters, pauses of NICs, and clocks of hosts.
 fn check_nic(spec: &RunSpec) -> Result<(), SpecError> {
-    let has_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
+    let has_storage = spec.has_storage();
     if spec.fabric.nic.messages.is_some() {
         // Each packet is a message of its own there.
         require(spec.transport.recovery != LossRecovery::Selective, || {

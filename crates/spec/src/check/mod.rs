@@ -131,7 +131,6 @@ fn check_transport(spec: &RunSpec) -> Result<(), SpecError> {
 /// Checks a run of unreliable connections.
 fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
     let is_ethernet = matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet {});
-    let has_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
     require(spec.transport.recovery == LossRecovery::None, || {
         unsupported("transport.recovery", "recovery of unreliable connections", "none")
     })?;
@@ -142,7 +141,7 @@ fn check_unreliable(spec: &RunSpec) -> Result<(), SpecError> {
     })?;
     require(is_ethernet, || unsupported("transport.connection", "uc on InfiniBand", "rc"))?;
     // READ needs a reliable connection.
-    require(!has_storage, || unsupported("transport.connection", "uc with a storage job", "rc"))
+    require(!spec.has_storage(), || unsupported("transport.connection", "uc with a storage job", "rc"))
 }
 
 fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {

@@ -77,6 +77,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// Whether any job is storage.
+    pub fn has_storage(&self) -> bool {
+        self.jobs.iter().any(|job| job.work.storage().is_some())
+    }
+
     /// By job: whether a rank of another job is on one of its hosts.
     pub fn jobs_sharing_hosts(&self) -> Vec<bool> {
         let mut first_job_of: HashMap<u32, usize> = HashMap::new();

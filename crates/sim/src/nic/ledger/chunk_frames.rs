@@ -38,7 +38,7 @@ impl ChunkFrames {
     }
 }
 
-/// The frames of the first `packets` of a chunk of `bytes`.
+/// The frames of the first `packets` of a chunk of `bytes`; none of no packets.
 pub(crate) fn frames_of(framing: Framing, config: &Config, bytes: u64, packets: u64) -> Frames {
     let message_packets = config.packets_per_message();
     let (messages, rest) = (packets / message_packets, packets % message_packets);

@@ -5,7 +5,8 @@
 //! the oldest; a receiver removes the next item of its [`queues::ReceiveQueue`], or looks one up by the
 //! number of items before it. All items are in one list, grouped by queue pair in the order of its schedule.
 //! `open_chunks` has the chunks whose packets have partly arrived, if they may be placed in any order or with
-//! gaps, `unrecovered_chunks` those acknowledged with gaps, `chunk_frames` sizes. The indices and the compressed storage of the ledger are private to this module.
+//! gaps, `unrecovered_chunks` those acknowledged with gaps, `chunk_frames` sizes. The indices and the
+//! compressed storage of the ledger are private to this module.
 
 mod chunk_frames;
 mod columns;

@@ -368,10 +368,7 @@ impl Receivers {
         let in_order = expecting.map(|(receiver, expected)| {
             let Work { chunk, bytes, .. } = self.receives.work(&expected, receiver.queue_pair);
             let packets = config.packets(bytes) - u64::from(receiver.packets_left);
-            let accepted = match packets {
-                0 => Frames::default(),
-                packets => frames_of(self.settings.framing, config, bytes, packets),
-            };
+            let accepted = frames_of(self.settings.framing, config, bytes, packets);
             receiver.report(chunk, expected.round, accepted)
         });
         let in_order = in_order.filter(|report| report.frames > 0);

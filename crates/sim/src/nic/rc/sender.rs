@@ -427,10 +427,7 @@ impl Sender {
     ) -> impl Iterator<Item = (WorkId, Frames)> {
         let bytes_of = self.queue.sizes(sends);
         let sent = self.is_busy().then(|| self.requester.sent_of_each(config, bytes_of));
-        let frames = move |(bytes, packets)| match packets {
-            0 => Frames::default(),
-            packets => frames_of(framing, config, bytes, packets),
-        };
+        let frames = move |(bytes, packets)| frames_of(framing, config, bytes, packets);
         // Nothing is sent of chunks copied within the host.
         let sent = sent.into_iter().flatten().map(frames).chain(repeat(Frames::default()));
         self.queue.open().zip(sent)

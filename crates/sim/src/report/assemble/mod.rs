@@ -64,7 +64,7 @@ pub(crate) struct ChunkPosition {
 /// Collects reports and assembles them into rows.
 pub(crate) struct Assembler<'a> {
     pub(crate) flows: &'a Flows,
-    /// Data size of each job [bytes].
+    /// Block size of each storage job, 0 of others [bytes].
     pub(crate) block_bytes: Vec<u64>,
     deliveries: Deliveries,
     rounds_ended: RoundsEnded,

@@ -17,8 +17,7 @@ use units::{AttachmentId, HostId};
 /// Whether queue pairs of a job may be created when first used and dropped when complete. Each must have
 /// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
 /// as reordering. Excluded are ranks that share a host, which copy in memory, jobs that share hosts with
-/// others (`shares_hosts`), and rate controls that
-/// need the length of each path in advance.
+/// others (`shares_hosts`), and rate controls that need the length of each path in advance.
 pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec, shares_hosts: bool) -> bool {
     !shares_hosts
         && job.phases_planned() == Some(1)

@@ -270,8 +270,7 @@ fn copying(spec: &RunSpec, bytes: u64) -> Span {
 /// Those of [`Flows::new`], and of pins that name an item that does not exist.
 pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
-    let is_storage = spec.jobs.iter().any(|job| job.work.storage().is_some());
-    if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
+    if is_pinned || spec.has_storage() || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }
     if check_jobs(spec)? > ConnectionId::INDICES.into() {

@@ -83,7 +83,7 @@ pub(crate) fn storage_plans(
     captured: &HashSet<u32>,
 ) -> Vec<Option<StoragePlan>> {
     let mut plans: Vec<Option<StoragePlan>> = (0..graph.hosts()).map(|_| None).collect();
-    if spec.jobs.iter().all(|job| job.work.storage().is_none()) {
+    if !spec.has_storage() {
         return plans;
     }
     for (index, job) in (0..).zip(&spec.jobs) {
