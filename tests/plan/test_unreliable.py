@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.plan.examples import SMALL, plan_of
 
+from fabricbench.backend.hosts import _check
+from fabricbench.backend.protocol import RefusedError
 from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
@@ -37,11 +39,9 @@ def test_an_unreliable_connection_may_have_a_fixed_rate() -> None:
     assert spec["rate_control"] == {"kind": "fixed", "rate_bps": 10**10}
 
 
-def test_endpoints_have_reliable_connections_only() -> None:
+def test_endpoints_have_unreliable_connections() -> None:
     (trial,) = expand(plan_of(text_of("connection: uc")))[:1]
-    (part,) = unsupported(trial.run_spec)
-    assert (part.field, part.found) == ("transport.connection", "unreliable connections")
-    assert part.allowed == "rc on hosts"
+    assert not list(unsupported(trial.run_spec))
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,10 @@ def test_infiniband_and_storage_need_reliable_connections() -> None:
     jobs += f"jobs: [{{name: s, collective: storage, {fields}}}]\n"
     with pytest.raises(PlanError, match=r"transport\.connection: found uc with a storage job; allowed: rc"):
         load_text(jobs, "plan.yaml")
+
+
+def test_rdma_adapters_have_reliable_connections_only() -> None:
+    (trial,) = expand(plan_of(text_of("connection: uc")))[:1]
+    with pytest.raises(RefusedError, match="rc with driver verbs"):
+        _check(trial.run_spec, "verbs")
+    _check(trial.run_spec, "roce")

@@ -33,8 +33,5 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     for number, job in enumerate(spec["jobs"]):
         if job_kind(job) is JobKind.STORAGE:
             yield Unsupported(f"jobs[{number}].work.kind", "storage", allowed, why)
-    if spec["transport"].get("connection") == "uc":
-        allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"
-        yield Unsupported("transport.connection", "unreliable connections", allowed_type, promise)
     if spec["tcp"]:
         yield Unsupported("tcp", "TCP traffic beside the jobs", allowed, why)
