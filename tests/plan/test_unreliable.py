@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from tests.plan.examples import SMALL, plan_of
 
-from fabricbench.backend.hosts import _check
-from fabricbench.backend.protocol import RefusedError
 from fabricbench.plan.endpoints import unsupported
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
@@ -75,10 +73,3 @@ def test_infiniband_and_storage_need_reliable_connections() -> None:
     jobs += f"jobs: [{{name: s, collective: storage, {fields}}}]\n"
     with pytest.raises(PlanError, match=r"transport\.connection: found uc with a storage job; allowed: rc"):
         load_text(jobs, "plan.yaml")
-
-
-def test_rdma_adapters_have_reliable_connections_only() -> None:
-    (trial,) = expand(plan_of(text_of("connection: uc")))[:1]
-    with pytest.raises(RefusedError, match="rc with driver verbs"):
-        _check(trial.run_spec, "verbs")
-    _check(trial.run_spec, "roce")

@@ -97,7 +97,7 @@ class HostsBackend:
             RefusedError: It cannot run on hosts, or no host is assigned to one of the plan's hosts.
         """
         spec = planned.run_spec
-        _check(spec, self._driver)
+        _check(spec)
         run_hosts = self._chosen(planned)
         ranks = sum(len(job["hosts"]) for job in spec["jobs"])
         return [
@@ -124,7 +124,7 @@ class HostsBackend:
         from fabricbench.hosts.control.run import HostsRun
         from fabricbench.hosts.control.survey import controller_identity
 
-        _check(planned.run_spec, self._driver)
+        _check(planned.run_spec)
         run_hosts, observed = self._chosen(planned), _Steps(observer)
         before = self.read_links() if self.read_links else ()
         try:
@@ -167,7 +167,8 @@ class HostsBackend:
             for result in results
             if (count := result.collected.counters.endpoint.get("wrong_bytes", 0))
         }
-        messages = _messages(planned.run_spec, results)
+        is_unreliable = planned.run_spec["transport"].get("connection") == "uc" and self._driver != "tcp"
+        messages = _messages(planned.run_spec, results) if is_unreliable else {}
         summary = run_summary(planned.run_spec, chunks, failures or why, wrong, messages)
         if wrong:
             summary["notes"] = [f"`verify`: {wrong_bytes_text(wrong)}"]
@@ -175,11 +176,9 @@ class HostsBackend:
 
 
 def _messages(spec: Mapping[str, Any], results: Sequence[HostResult]) -> dict[int, dict[str, int]]:
-    """Return the messages sent and received by each job on unreliable connections; empty on others."""
+    """Return the messages that each job sent and received on unreliable connections."""
     import pyarrow as pa
 
-    if spec["transport"].get("connection") != "uc":
-        return {}
     messages = {number: {"sent": 0, "received": 0} for number in range(len(spec["jobs"]))}
     for result in results:
         for end, stream in (("sent", result.collected.sent), ("received", result.collected.received)):
@@ -198,7 +197,7 @@ def _no_chunks() -> pa.Table:
     return pa.table({**text, **{name: pa.array([], pa.int64()) for name in names}})
 
 
-def _check(spec: Mapping[str, Any], driver: str) -> None:
+def _check(spec: Mapping[str, Any]) -> None:
     """Check that endpoints can execute a run.
 
     Raises:
@@ -206,8 +205,6 @@ def _check(spec: Mapping[str, Any], driver: str) -> None:
     """
     for part in unsupported(spec):
         raise RefusedError(part.field, part.found, part.allowed)
-    if driver == "verbs" and spec["transport"].get("connection") == "uc":
-        raise RefusedError("transport.connection", "uc", "rc with driver verbs; driver roce has both")
     for number, job in enumerate(spec["jobs"]):
         if collective_of(job).get("compute_ps"):
             actual = "time to compute in each round"

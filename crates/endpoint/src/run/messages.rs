@@ -4,8 +4,10 @@
 
 use super::driver::{Event, ReceivedCounts};
 use jobs::Jobs;
-use units::Instant;
+use units::{Instant, Span};
 
+/// Longest time that a packet may spend in the network.
+pub(super) const IN_NETWORK_MAX: Span = Span::from_us(500_000);
 /// Messages that may be lost in a row; a number further ahead is not of this run.
 const LOST_MAX: u32 = 1 << 20;
 

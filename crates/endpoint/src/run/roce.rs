@@ -12,7 +12,7 @@ mod pair;
 mod peers;
 
 use super::driver::{Driver, Event};
-use super::messages::Messages;
+use super::messages::{IN_NETWORK_MAX, Messages};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
@@ -36,8 +36,6 @@ use wire::bth::Qpn;
 const SENDER_QPN: u32 = 1 << 23;
 /// Maximum headers of a packet, from the IPv4 header on: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
 const HEADERS_BYTES: u32 = 64;
-/// Longest time that a packet may spend in the network.
-const IN_NETWORK_MAX: Span = Span::from_us(500_000);
 /// Headers that `ping` adds itself: IP and ICMP.
 const PING_HEADERS_BYTES: u32 = 28;
 
