@@ -6,8 +6,9 @@ use spec::{
 };
 use units::{Rank, Seed, Span};
 use workload::{
-    Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, Shape, Transfer, Volume,
-    WorkloadError, barrier_transfers, check_transfers, in_phases, volume_for, with_rendezvous,
+    Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, ServerRanks, Shape, Transfer,
+    Volume, WorkloadError, barrier_transfers, check_transfers, in_phases, nccl_schedule, volume_for,
+    with_rendezvous,
 };
 
 /// Parameters of the schedule of a job with this pattern.
@@ -90,6 +91,10 @@ fn check_equal_count(
 /// Schedule of one round of a collective.
 fn of_round(job: &JobSpec, collective: &CollectiveSpec, shape: &Shape) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
+    if let Some(config) = &collective.nccl {
+        let places = job.hosts.iter().copied().zip(job.gpus.iter().copied());
+        return nccl_schedule(config, name, shape.data_bytes, &ServerRanks::new(places));
+    }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
     let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
@@ -117,7 +122,11 @@ pub fn check_jobs(spec: &RunSpec) -> Result<u64, SpecError> {
 /// schedule is generated to count them.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
     match &job.work {
-        Work::Collective(collective) if collective.has_equal_rounds() && collective.rendezvous.is_none() => {
+        Work::Collective(collective)
+            if collective.has_equal_rounds()
+                && collective.rendezvous.is_none()
+                && collective.nccl.is_none() =>
+        {
             let pattern = &collective.pattern;
             workload::check_schedule(&pattern.collective, &pattern.algorithm, &shape(spec, job, pattern))
                 .map(|found| found.transfers(job.hosts.len() as u32, pattern.data_bytes))
@@ -152,6 +161,7 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
         WorkloadError::NoMessages => "work.duration_ps",
         WorkloadError::TooManyTransfers { .. } if job.work.open_loop().is_some() => "work.duration_ps",
         WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
+        WorkloadError::Servers { .. } => "work.nccl",
         _ => "work.pattern.algorithm",
     };
     refusal(&format!("jobs[{index}].{field}"), error)
@@ -163,6 +173,9 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
 /// # Errors
 /// If the job has no schedule.
 pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecError> {
+    if job.work.collective().is_some_and(|collective| collective.nccl.is_some()) {
+        return Ok(Volume::of(&schedule(spec, index, job)?));
+    }
     let (pattern, mean_bytes, arrivals) = match &job.work {
         Work::Collective(collective) => (&collective.pattern, collective.mean_round_bytes(), None),
         Work::OpenLoop(open_loop) => {

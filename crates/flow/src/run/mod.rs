@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
         let mut started = std::mem::take(&mut self.started);
-        self.states[job as usize].progress.finish_inbound(transfer, &mut started);
+        self.states[job as usize].progress.finish_inbound(transfer, now, &mut started);
         self.schedule_posts(job, started, now);
     }
 

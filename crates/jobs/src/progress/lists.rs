@@ -1,11 +1,17 @@
 //! State of each transfer that starts or ends at a place: unfinished parts, dependencies, rank. A run may
 //! have a million transfers, so values that are equal for all, or that the schedule computes, are not stored.
 
-use super::plan::{InboundPlan, OutgoingPlan, ProgressPlan};
+use super::plan::{InboundPlan, InboundTimes, OutgoingPlan, ProgressPlan};
 use engine::prefetch::prefetch;
 use std::sync::Arc;
-use units::TransferId;
-use workload::Schedule;
+use units::{Instant, Span, TransferId};
+use workload::{RankTimes, Schedule};
+
+/// Times around each transfer of a schedule; none if they need none.
+fn rank_times(schedule: &Schedule) -> impl Iterator<Item = RankTimes> {
+    let count = if schedule.has_rank_times() { schedule.transfers().len() } else { 0 };
+    (0..count).map(|transfer| schedule.rank_times(TransferId::from_index(transfer)))
+}
 
 /// The transfers that start at a place.
 #[derive(Debug)]
@@ -19,6 +25,10 @@ pub(super) struct Outgoing {
     /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty if none does
     /// for any.
     next: Box<[u32]>,
+    /// Time from the data that each forwards, or the start of its phase, to its post; empty if none needs any.
+    before: Box<[Span]>,
+    /// Earliest post of each in this phase; empty if none needs time before it.
+    earliest: Box<[Instant]>,
 }
 
 impl Outgoing {
@@ -27,12 +37,18 @@ impl Outgoing {
         let next = |outgoing: OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
         let is_blocking = outgoing.any(|outgoing| outgoing.next.is_some());
         let waits = is_blocking || !successors.is_empty();
+        let takes_time = outgoing.any(|outgoing| outgoing.before > Span::ZERO);
         Self {
             count: outgoing.count(),
             processes: Processes::new(plan.processes, outgoing.iter().map(|outgoing| outgoing.process)),
             parts: PartsLeft::new(*split, outgoing.count()),
             waits_for: vec![0; if waits { outgoing.count() as usize } else { 0 }].into(),
             next: if is_blocking { outgoing.iter().map(next).collect() } else { Box::default() },
+            earliest: vec![Instant::default(); if takes_time { outgoing.count() as usize } else { 0 }].into(),
+            before: match takes_time {
+                true => outgoing.iter().map(|outgoing| outgoing.before).collect(),
+                false => Box::default(),
+            },
         }
     }
 
@@ -47,6 +63,8 @@ impl Outgoing {
             parts: PartsLeft::new(split, count as u32),
             waits_for: vec![0; count].into(),
             next: next.into(),
+            earliest: rank_times(schedule).map(|_| Instant::default()).collect(),
+            before: rank_times(schedule).map(|times| times.before).collect(),
         }
     }
 
@@ -58,6 +76,8 @@ impl Outgoing {
             parts: PartsLeft::new(1, 0),
             waits_for: Box::default(),
             next: Box::default(),
+            before: Box::default(),
+            earliest: Box::default(),
         }
     }
 
@@ -67,7 +87,24 @@ impl Outgoing {
 
     /// No list is in use: each transfer has one part, there is one rank, and none waits.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.is_one() && self.parts.left.is_empty() && self.waits_for.is_empty()
+        self.processes.is_one()
+            && self.parts.left.is_empty()
+            && self.waits_for.is_empty()
+            && self.before.is_empty()
+    }
+
+    /// Earliest post of a transfer that may start at `now`.
+    #[inline]
+    pub(super) fn earliest(&self, outgoing: u32, now: Instant) -> Instant {
+        self.earliest.get(outgoing as usize).map_or(now, |earliest| now.max(*earliest))
+    }
+
+    /// The data that a transfer forwards is there at `now`, or its phase starts.
+    #[inline]
+    pub(super) fn note_data(&mut self, outgoing: u32, now: Instant) {
+        if let Some(before) = self.before.get(outgoing as usize) {
+            self.earliest[outgoing as usize] = now + *before;
+        }
     }
 
     /// The rank of a transfer.
@@ -129,6 +166,8 @@ pub(super) struct Inbound {
     processes: Processes,
     parts: PartsLeft,
     successors: Successors,
+    /// Times after the arrival of each; empty if none needs any.
+    times: Box<[InboundTimes]>,
 }
 
 impl Inbound {
@@ -139,6 +178,10 @@ impl Inbound {
             processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
             parts: PartsLeft::new(*split, inbound.count()),
             successors: Successors::new(plan),
+            times: match inbound.any(|inbound| inbound.times != InboundTimes::default()) {
+                true => inbound.iter().map(|inbound| inbound.times).collect(),
+                false => Box::default(),
+            },
         }
     }
 
@@ -150,6 +193,11 @@ impl Inbound {
             processes: Processes::OfSchedule(Arc::clone(schedule)),
             parts: PartsLeft::new(split, count),
             successors: Successors::OfSchedule(Arc::clone(schedule)),
+            times: (0..)
+                .map(TransferId)
+                .zip(rank_times(schedule))
+                .map(|(id, times)| InboundTimes::of(times, schedule.message(id)))
+                .collect(),
         }
     }
 
@@ -160,6 +208,7 @@ impl Inbound {
             processes: Processes::OfSchedule(Arc::clone(schedule)),
             parts: PartsLeft::new(1, 0),
             successors: Successors::Ahead { count: 0, ahead: 0 },
+            times: Box::default(),
         }
     }
 
@@ -169,7 +218,21 @@ impl Inbound {
 
     /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.is_one() && self.parts.left.is_empty() && self.successors.are_none()
+        self.processes.is_one()
+            && self.parts.left.is_empty()
+            && self.successors.are_none()
+            && self.times.is_empty()
+    }
+
+    /// Whether transfers take time after their arrival.
+    pub(super) const fn take_time(&self) -> bool {
+        !self.times.is_empty()
+    }
+
+    /// Times after the arrival of a transfer.
+    #[inline]
+    pub(super) fn times(&self, inbound: u32) -> InboundTimes {
+        self.times.get(inbound as usize).copied().unwrap_or_default()
     }
 
     /// The rank of a transfer.

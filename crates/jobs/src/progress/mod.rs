@@ -30,6 +30,7 @@ pub use process::Measured;
 use engine::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
 use places::blocking_order;
+use plan::InboundTimes;
 use process::Process;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -126,7 +127,7 @@ impl Progress {
     /// Starts the first phase of each process.
     fn begin(mut self) -> Self {
         let start = self.times.start;
-        self.arm(None);
+        self.arm(None, start);
         self.find_idle();
         for process in 0..self.processes.len() as u32 {
             self.begin_phase(process, start);
@@ -225,7 +226,7 @@ impl Progress {
 
     /// Sets the dependencies of every transfer of a rank, at the start of its phase; of all ranks, at the
     /// start of the first.
-    fn arm(&mut self, only: Option<u32>) {
+    fn arm(&mut self, only: Option<u32>, now: Instant) {
         let phase = only.map_or(0, |process| self.processes[process as usize].phase);
         let [sent, received] = self.of_phase(phase);
         let Self { outgoing, inbound, processes, split, .. } = self;
@@ -239,6 +240,7 @@ impl Progress {
             let process = outgoing.process_of(index);
             if is_included(process) {
                 outgoing.arm(index);
+                outgoing.note_data(index, now);
                 processes[process as usize].left += split;
             }
         }
@@ -331,7 +333,7 @@ impl Progress {
     /// Post time of a transfer that may start now: its rank sends one message after the other.
     #[inline]
     pub fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
-        let at = now + self.times.overhead;
+        let at = self.outgoing.earliest(outgoing, now) + self.times.overhead;
         if self.times.send_overhead == Span::ZERO && self.times.round_work == Span::ZERO {
             return at;
         }
@@ -351,7 +353,9 @@ impl Progress {
     pub fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let inbound = self.arrived.pop_front()?;
         let process = self.inbound.process_of(inbound);
-        Some((self.processes[process as usize].work(now, self.times.receive_overhead), inbound))
+        let InboundTimes { busy, after, .. } = self.inbound.times(inbound);
+        let taken_in = self.processes[process as usize].work(now, self.times.receive_overhead + busy);
+        Some((taken_in + after, inbound))
     }
 
     /// The rank of an outgoing transfer, among those of the host.
@@ -451,7 +455,7 @@ impl Progress {
         let phase = state.phase;
         let early = state.early.remove(&phase).unwrap_or_default();
         let pass = self.pass_at(phase);
-        self.arm(Some(process));
+        self.arm(Some(process), now);
         self.begin_phase(process, now);
         started.extend(self.initial_of(process));
         for inbound in early {
@@ -493,16 +497,24 @@ impl Progress {
         }
         if !self.inbound.take_part(inbound) {
             self.count_part(of_rank);
-        } else if self.times.receive_overhead > Span::ZERO {
+        } else if self.times.receive_overhead > Span::ZERO || self.inbound.take_time() {
             self.arrived.push_back(inbound);
         } else {
-            self.finish_inbound(inbound, started);
+            self.release_successors(inbound, started);
         }
     }
 
-    /// The last part of an inbound transfer has arrived and been processed; adds transfers that may start now
-    /// to `started`.
-    pub fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+    /// The last part of an inbound transfer has arrived and been processed at `now`; adds transfers that may
+    /// start now to `started`.
+    pub fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) {
+        let Self { inbound: transfers, outgoing, .. } = self;
+        if transfers.times(inbound).is_data {
+            transfers.each_successor(inbound, |successor| outgoing.note_data(successor, now));
+        }
+        self.release_successors(inbound, started);
+    }
+
+    fn release_successors(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
         transfers.each_successor(inbound, |successor| {
             if outgoing.release(successor) {

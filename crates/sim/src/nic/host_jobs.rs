@@ -290,9 +290,9 @@ impl HostJobs {
     }
 
     /// See [`Progress::finish_inbound`].
-    pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+    pub(super) fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) {
         let (before, (job, first_outgoing, first_inbound)) = (started.len(), self.receiving_mut(inbound));
-        job.finish_inbound(inbound - first_inbound, started);
+        job.finish_inbound(inbound - first_inbound, now, started);
         started[before..].iter_mut().for_each(|outgoing| *outgoing += first_outgoing);
     }
 

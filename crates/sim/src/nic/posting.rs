@@ -47,7 +47,7 @@ impl Host {
     /// The software has processed a received transfer: transfers that depend on it may start.
     pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.jobs.started);
-        self.jobs.finish_inbound(inbound, &mut started);
+        self.jobs.finish_inbound(inbound, now, &mut started);
         self.start_transfers(started, now, context);
         self.start_rounds(now, context);
     }
