@@ -37,7 +37,7 @@ fn servers(count: u32, gpus: u32) -> ServerRanks {
 }
 
 fn schedule(config: &NcclConfig, collective: &str, shape: &Shape, servers: &ServerRanks) -> Schedule {
-    nccl_schedule(config, collective, shape, servers).unwrap()
+    nccl_schedule(config, collective, shape, servers).expect("it has a schedule")
 }
 
 fn ids(schedule: &Schedule) -> impl Iterator<Item = (TransferId, Transfer)> + '_ {

@@ -204,6 +204,7 @@ impl<'a> Run<'a> {
             Event::PortDue { version, port } => self.port_due(now, port, version),
             Event::Delivered { slot, .. } => self.delivered(slot, now),
             Event::Processed { transfer, job } => self.processed(job, transfer, now),
+            Event::Finished { transfer, job } => self.finished(job, transfer, now),
             Event::Acknowledged { slot, .. } => self.acknowledged(slot, now),
             Event::WindowOpen { queue_pair } => self.send_next(queue_pair, now),
             Event::Post { transfer, job } => self.post(transfer, job, now),
@@ -404,8 +405,17 @@ impl<'a> Run<'a> {
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
         let mut started = std::mem::take(&mut self.started);
-        self.states[job as usize].progress.finish_inbound(transfer, now, &mut started);
+        let state = &mut self.states[job as usize];
+        if let Some(ended) = state.progress.finish_inbound(transfer, now, &mut started) {
+            self.events.push(ended, Event::Finished { transfer, job });
+        }
         self.schedule_posts(job, started, now);
+    }
+
+    fn finished(&mut self, job: u32, transfer: u32, now: Instant) {
+        let state = &mut self.states[job as usize];
+        state.progress.end_inbound(transfer);
+        state.end = state.end.max(now);
     }
 
     /// Schedules the posts of transfers and recycles the list.
