@@ -22,9 +22,14 @@ pub fn shape(spec: &RunSpec, job: &JobSpec, pattern: &PatternSpec) -> Shape {
 }
 
 /// Schedule of a job: of one round if all rounds are equal, otherwise of a cycle of rounds with barriers.
-pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+pub(crate) fn schedule(
+    spec: &RunSpec,
+    index: u32,
+    job: &JobSpec,
+    servers: Option<u32>,
+) -> Result<Schedule, SpecError> {
     match &job.work {
-        Work::Collective(collective) => of_collective(spec, index, job, collective),
+        Work::Collective(collective) => of_collective(spec, index, job, collective, servers),
         Work::OpenLoop(open_loop) => {
             let OpenLoopSpec { pattern, .. } = open_loop;
             workload::open_loop_for(
@@ -46,11 +51,12 @@ fn of_collective(
     index: u32,
     job: &JobSpec,
     collective: &CollectiveSpec,
+    servers: Option<u32>,
 ) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job, &collective.pattern);
     let refuse = |error: &WorkloadError| job_refusal(index, job, error);
     if collective.has_equal_rounds() {
-        return of_round(job, collective, &shape).map_err(|error| refuse(&error));
+        return of_round(job, collective, &shape, servers).map_err(|error| refuse(&error));
     }
     let (cycle, barrier) = (job.rounds_of_a_cycle(), collective.barrier.then_some(shape.ranks));
     let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
@@ -58,7 +64,7 @@ fn of_collective(
     for number in 0..cycle {
         let root = Rank((shape.root.0 + if collective.root_shift { number } else { 0 }) % shape.ranks);
         let data_bytes = collective.bytes_of_round(number);
-        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() })
+        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() }, servers)
             .map_err(|error| refuse(&error))?;
         if collective.round_bytes.is_some() {
             check_equal_count(index, collective, number, rounds.first(), &round)?;
@@ -89,11 +95,16 @@ fn check_equal_count(
 }
 
 /// Schedule of one round of a collective.
-fn of_round(job: &JobSpec, collective: &CollectiveSpec, shape: &Shape) -> Result<Schedule, WorkloadError> {
+fn of_round(
+    job: &JobSpec,
+    collective: &CollectiveSpec,
+    shape: &Shape,
+    servers: Option<u32>,
+) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
         let places = job.hosts.iter().copied().zip(job.gpus.iter().copied());
-        return nccl_schedule(config, name, shape, &ServerRanks::new(places));
+        return nccl_schedule(config, name, shape, &ServerRanks::new(places).standing_for(servers));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
@@ -132,7 +143,7 @@ fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError
                 .map(|found| found.transfers(job.hosts.len() as u32, pattern.data_bytes))
                 .map_err(|error| job_refusal(index, job, &error))
         }
-        _ => Ok(schedule(spec, index, job)?.transfers().len() as u64),
+        _ => Ok(schedule(spec, index, job, None)?.transfers().len() as u64),
     }
 }
 
@@ -174,7 +185,7 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
 /// If the job has no schedule.
 pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecError> {
     if job.work.collective().is_some_and(|collective| collective.nccl.is_some()) {
-        return Ok(Volume::of(&schedule(spec, index, job)?));
+        return Ok(Volume::of(&schedule(spec, index, job, None)?));
     }
     let (pattern, mean_bytes, arrivals) = match &job.work {
         Work::Collective(collective) => (&collective.pattern, collective.mean_round_bytes(), None),

@@ -23,7 +23,8 @@ pub(super) fn schedule(
 ) -> Result<Schedule, WorkloadError> {
     let ranks = representatives(channels, servers)?;
     let of_channels = Parts::new(data_bytes, channels.channels.len() as u64);
-    let steps = cycles * (gpus * servers.count() as u32 - 1);
+    let all = gpus * servers.standing_for.unwrap_or(servers.count() as u32);
+    let steps = cycles * (all - 1);
     let mut rings: Vec<Ring<'_>> = (0..)
         .zip(&ranks)
         .map(|(number, ranks)| Ring {
@@ -31,6 +32,7 @@ pub(super) fn schedule(
             number,
             ranks,
             gpus,
+            blocks: all.into(),
             steps,
             bytes_left: of_channels.of(number.into()),
             connections: vec![Connection::default(); ranks.len()],
@@ -103,6 +105,8 @@ struct Ring<'a> {
     /// Rank of each server.
     ranks: &'a [Rank],
     gpus: u32,
+    /// Number of blocks: one for each GPU.
+    blocks: u64,
     /// Steps of a loop.
     steps: u32,
     bytes_left: u64,
@@ -113,16 +117,11 @@ struct Ring<'a> {
 }
 
 impl Ring<'_> {
-    /// Number of blocks: one for each GPU.
-    fn blocks(&self) -> u64 {
-        self.ranks.len() as u64 * u64::from(self.gpus)
-    }
-
     /// Messages of all loops.
     fn messages(&self) -> u64 {
-        let of_a_loop = self.blocks() * self.channels.chunk_bytes;
+        let of_a_loop = self.blocks * self.channels.chunk_bytes;
         let (full, rest) = (self.bytes_left / of_a_loop, self.bytes_left % of_a_loop);
-        let slices = |bytes: u64| self.slices(bytes.div_ceil(self.blocks()));
+        let slices = |bytes: u64| self.slices(bytes.div_ceil(self.blocks));
         let in_a_step = full * slices(of_a_loop) + if rest > 0 { slices(rest) } else { 0 };
         in_a_step * u64::from(self.steps) * self.ranks.len() as u64
     }
@@ -133,10 +132,10 @@ impl Ring<'_> {
 
     /// Blocks of the next loop.
     fn next_loop(&mut self) -> Parts {
-        let bytes = self.bytes_left.min(self.blocks() * self.channels.chunk_bytes);
+        let bytes = self.bytes_left.min(self.blocks * self.channels.chunk_bytes);
         self.bytes_left -= bytes;
         self.last_steps.iter_mut().for_each(VecDeque::clear);
-        Parts::new(bytes, self.blocks())
+        Parts::new(bytes, self.blocks)
     }
 
     /// Adds the messages of a step of all servers.
@@ -148,7 +147,7 @@ impl Ring<'_> {
         };
         for server in 0..servers {
             let last_gpu = (server as u64 + 1) * u64::from(self.gpus) - 1;
-            let block = (last_gpu + self.blocks() - u64::from(step) % self.blocks()) % self.blocks();
+            let block = (last_gpu + self.blocks - u64::from(step) % self.blocks) % self.blocks;
             let slices = Parts::new(blocks.of(block), self.slices(blocks.of(block)));
             let before = &arrived[(server + servers - 1) % servers];
             let messages = (0..self.slices(blocks.of(block)))
