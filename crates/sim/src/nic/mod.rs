@@ -528,6 +528,7 @@ impl Host {
         next
     }
 
+    #[inline(never)]
     fn fire(&mut self, now: Instant, context: &mut Context) {
         match self.timers.pop() {
             Some(Timer::Start(job)) => self.start_job(job, now, context),

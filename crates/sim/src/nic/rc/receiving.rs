@@ -76,6 +76,7 @@ impl Host {
     }
 
     /// The host drains a frame from the receive buffer.
+    #[inline(never)]
     pub(crate) fn drain(&mut self, now: Instant, context: &mut Context) {
         let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         let Drained { packet, pause, notifies } = drained;
