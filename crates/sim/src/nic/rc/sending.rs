@@ -227,7 +227,8 @@ impl Host {
         let framing = self.data_frames.framing;
         let open =
             self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
-        open.map(|(send, sent)| self.send_report(send, sent)).chain(self.unrecovered.reports())
+        let unrecovered = self.unrecovered.iter().flat_map(|chunks| chunks.reports());
+        open.map(|(send, sent)| self.send_report(send, sent)).chain(unrecovered)
     }
 }
 

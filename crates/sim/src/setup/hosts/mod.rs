@@ -94,7 +94,6 @@ impl<'a> HostMaker<'a> {
             self.indices.jobs_of(host).map(|job| self.job_of_host(job, host)).collect();
         let mut jobs = HostJobsPlan {
             jobs: at_host.iter().map(|job| self.progress(job, host)).collect(),
-            split: self.flows.parts,
             receivers: at_host.iter().map(JobOfHost::receivers).collect(),
             ..HostJobsPlan::default()
         };
