@@ -90,7 +90,7 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def servers(incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the shipped servers that begin with a text."""
-    from fabricbench.plan.server import shipped_servers
+    from fabricbench.plan.fabric.server import shipped_servers
 
     yield from ((name, "") for name in shipped_servers() if name.startswith(incomplete))
 

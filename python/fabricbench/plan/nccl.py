@@ -16,7 +16,8 @@ from fabricbench.plan import engine
 from fabricbench.plan.devices.json_text import content_of, text_of
 from fabricbench.plan.devices.nccl_hardware import hardware_of
 from fabricbench.plan.errors import Place, PlanError, Problem
-from fabricbench.plan.server import load_server, shipped_servers
+from fabricbench.plan.fabric.server import shipped_servers
+from fabricbench.plan.server import load_server
 from fabricbench.units import UnitError
 from fabricbench.words import close_match_hint, same_name
 
