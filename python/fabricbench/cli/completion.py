@@ -97,7 +97,7 @@ def servers(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def nccl_collectives(incomplete: str) -> list[str]:
     """Return the collectives of `nccl` that begin with a text."""
-    from fabricbench.plan.nccl import COLLECTIVES
+    from fabricbench.plan.jobs.nccl_run import COLLECTIVES
 
     return [name for name in COLLECTIVES if name.startswith(incomplete)]
 

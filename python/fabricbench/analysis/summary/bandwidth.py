@@ -121,16 +121,20 @@ class _Servers:
         pairs = zip(job["hosts"][::2], job["hosts"][1::2], strict=False)
         return cls(len(gpus), *counts.pop(), any(first != second for first, second in pairs))
 
-    def busbw(self, collective: str, adapter: float, scale_up: float) -> float | None:
+    def busbw(self, pattern: Mapping[str, Any], adapter: float, scale_up: float) -> float | None:
         """Return the highest bus bandwidth for a rate of an adapter, and of a GPU to those of its server.
 
         Each server receives all data of a collective but its own part, over its adapters; each GPU receives
-        what GPUs of its server have for it over the scale-up domain.
+        what GPUs of its server have for it over the scale-up domain. Where its switches reduce (NVLS), a GPU
+        sends all data once, and the part of which it is the head again.
         """
+        collective = pattern["collective"]
         ranks, of_server = self.servers * self.gpus, self.adapters * adapter
         if self.gpus == 1:
             return of_server
         if collective in _ONCE_PER_SERVER:
+            if pattern["algorithm"] == _NVLS_TREE:
+                scale_up *= 2 * _all_but_one(ranks) * self.gpus / (self.gpus + 1)
             if self.servers == 1:
                 return scale_up
             return min(of_server * _all_but_one(ranks) / _all_but_one(self.servers), scale_up)
@@ -144,6 +148,7 @@ class _Servers:
         return None
 
 
+_NVLS_TREE: Final = "nvls-tree"
 _ONCE_PER_SERVER: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter"})
 """Collectives in which data enter a server once, whatever the number of its GPUs."""
 
@@ -168,7 +173,7 @@ def busbw_limit(
         return None  # measured, by several jobs of a plan together
     servers = _Servers.of(server, job)
     scale_up = run_spec["fabric"]["shared_memory"]["rate_bps"] / unit_bps
-    return None if servers is None else servers.busbw(pattern_of(job)["collective"], port, scale_up)
+    return None if servers is None else servers.busbw(pattern_of(job), port, scale_up)
 
 
 def has_rounds_in_common(job: Mapping[str, Any]) -> bool:

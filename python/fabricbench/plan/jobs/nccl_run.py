@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from fabricbench.plan.jobs.model import Job
     from fabricbench.plan.model import Plan
 
-TRAFFIC: Final[Mapping[str, Any]] = {
+COLLECTIVES: Final[Mapping[str, Any]] = {
     "all-reduce": {"collective": "AllReduce"},
     "all-gather": {"collective": "AllGather"},
     "reduce-scatter": {"collective": "ReduceScatter"},
+    "broadcast": {"collective": "Broadcast"},
+    "reduce": {"collective": "Reduce"},
     "all-to-all": "all_to_all",
     "send-receive": "send_receive",
 }
-"""Collectives that are run as NCCL runs them, in the core's JSON."""
+"""Collectives by name, in the core's JSON. Those without `collective` are transfers between ranks, which have
+no algorithm and which the tuner does not estimate."""
+_RUN: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive"})
+"""Collectives that are run as NCCL runs them."""
 ALGORITHMS: Final[Mapping[str, Mapping[str, str]]] = {
     "all-reduce": {"ring": "ring", "double-binary-tree": "tree"},
     "all-gather": {"ring": "ring"},
@@ -53,7 +58,7 @@ def obstacle(plan: Plan, job: Job) -> str:
         return "hosts that are no servers with several GPUs"
     if job.arrivals is not None or job.storage is not None:
         return "a storage job" if job.storage is not None else "open-loop traffic"
-    if job.collective not in TRAFFIC:
+    if job.collective not in _RUN:
         return f"collective {job.collective}"
     if job.algorithm is not None and job.algorithm not in ALGORITHMS.get(job.collective, {}):
         return f"algorithm {job.algorithm} of {job.collective}"
@@ -106,7 +111,7 @@ def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
         "servers": server_count(plan, job),
         "version": nccl.version,
         "variables": list(variables.items()),
-        "traffic": TRAFFIC[job.collective],
+        "traffic": COLLECTIVES[job.collective],
         "sizes": [data_bytes],
     }
     return _answer(json.dumps(query))
