@@ -36,7 +36,7 @@ def pattern_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def nccl_text(job: Mapping[str, Any]) -> str:
-    """Return algorithm, protocol and channels of a job that NCCL runs, such as `ring LL128 16`; else empty."""
+    """Return algorithm, protocol and channels of a job that NCCL runs: `ring LL128 16`; else empty."""
     nccl = collective_of(job).get("nccl")
     if not nccl:
         return ""

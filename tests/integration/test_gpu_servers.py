@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.real import run_plan
 
 from fabricbench.analysis.summary.bandwidth import busbw_limit, ideal_goodput_gb_per_s
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.job_reports import JobReport, measured_reports
+from fabricbench.results.job_reports import JobReport, measured_reports, result_rows
+from fabricbench.runner.listener import Quiet
+from fabricbench.runner.loading import backend_of, load
+from fabricbench.runner.trials import Runner
+from fabricbench.store import Workspace
 
 PLAN = """\
 fabricbench: 1
@@ -27,7 +30,9 @@ sweep: {data_size: [64MB]}
 def ran(root: Path, *overrides: str) -> list[JobReport]:
     root.mkdir(exist_ok=True)
     (root / "plan.yaml").write_text(PLAN, encoding="utf-8")
-    trials = run_plan(root / "workspace", root / "plan.yaml", *overrides)
+    loaded = load(str(root / "plan.yaml"), overrides)
+    workspace = Workspace.open(root / "workspace", create=True)
+    trials = Runner(workspace, backend_of(loaded, {}), result_rows, Quiet()).run(loaded).trials
     return [job for trial in trials for job in measured_reports(trial)]
 
 
