@@ -93,7 +93,7 @@ fn of_round(job: &JobSpec, collective: &CollectiveSpec, shape: &Shape) -> Result
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
         let places = job.hosts.iter().copied().zip(job.gpus.iter().copied());
-        return nccl_schedule(config, name, shape.data_bytes, &ServerRanks::new(places));
+        return nccl_schedule(config, name, shape, &ServerRanks::new(places));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };

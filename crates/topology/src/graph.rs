@@ -334,6 +334,23 @@ mod tests {
     }
 
     #[test]
+    fn consecutive_hosts_become_the_ports_of_a_server() {
+        let adapters = rails(3, 4, 2, 1, false).build().unwrap();
+        let graph = adapters.clone().with_servers(4);
+        check_consistency(&graph);
+        assert_eq!((graph.hosts(), graph.attachments.len(), graph.switches()), (3, 12, 6));
+        for adapter in 0..12 {
+            let (server, port) = (HostId(adapter / 4), (adapter % 4) as u16);
+            let moved = graph.attachment(graph.attachment_of(server, port));
+            let before = adapters.attachment(AttachmentId(adapter));
+            assert_eq!((moved.host, moved.host_port), (server, port));
+            assert_eq!(graph.node(moved.switch).name, adapters.node(before.switch).name);
+            assert_eq!((moved.switch_port, moved.ip, moved.mac), (before.switch_port, before.ip, before.mac));
+        }
+        assert!(graph.is_joined_by_switches());
+    }
+
+    #[test]
     fn traffic_of_hosts_with_one_port_takes_it() {
         let graph = rails(3, 4, 2, 1, false).build().unwrap();
         assert_eq!(graph.attachments_between(HostId(4), HostId(7), 1), (AttachmentId(4), AttachmentId(7)));

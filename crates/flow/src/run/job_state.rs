@@ -11,6 +11,8 @@ pub(crate) struct JobState {
     /// Whether no transfer waits for another, so that the end of one has no consequences and is not counted
     /// in `progress`.
     pub(crate) is_independent: bool,
+    /// It is a collective as NCCL runs it.
+    pub(crate) is_nccl: bool,
     pub(crate) chunks: u64,
     pub(crate) complete: u64,
     pub(crate) end: Instant,
@@ -21,6 +23,7 @@ impl JobState {
         let (schedule, times) = (&jobs.schedules[job], JobTimes::new(spec, job as u32));
         Self {
             progress: Progress::of_schedule(schedule, spec.jobs[job].hosts.len() as u32, jobs.parts, times),
+            is_nccl: spec.jobs[job].work.collective().is_some_and(|collective| collective.nccl.is_some()),
             is_independent: schedule.independent_bytes().is_some(),
             chunks: schedule.transfers().len() as u64 * u64::from(jobs.parts),
             complete: 0,

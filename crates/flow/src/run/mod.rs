@@ -3,6 +3,7 @@
 
 pub(crate) mod events;
 mod job_state;
+mod mirrors;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -18,11 +19,13 @@ use crate::sharing::queued_flows::FlowProgress;
 use crate::sharing::sender_port::NewFlow;
 use events::{Event, Events};
 use job_state::JobState;
-use jobs::{Chunk, Jobs, Observer, RunError};
+use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
+use mirrors::Mirrors;
 use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span};
 use windows::{Connection, NextAction};
+use workload::Message;
 
 /// Number of queue pairs that are retained even if idle.
 const CONNECTIONS_MIN: usize = 1_024;
@@ -96,6 +99,9 @@ struct Run<'a> {
     delivered_bytes: u64,
     /// Path of the chunk being sent.
     path: Path,
+    /// Time on an idle path of the clearances of NCCL, by queue pair.
+    clearance_spans: HashMap<u32, Span>,
+    mirrors: Mirrors,
     /// Scratch space: transfers that may start now.
     started: Vec<u32>,
 }
@@ -145,6 +151,8 @@ impl<'a> Run<'a> {
             recorder,
             delivered_bytes: 0,
             path: Path::default(),
+            clearance_spans: HashMap::new(),
+            mirrors: Mirrors::new(spec, &jobs, &paths),
             started: Vec::new(),
             spec,
             jobs,
@@ -158,7 +166,8 @@ impl<'a> Run<'a> {
         for (index, job) in self.spec.jobs.iter().enumerate() {
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
-                if self.states[index].progress.waits_for_nothing(transfer) {
+                if self.states[index].progress.waits_for_nothing(transfer) && self.mirrors.simulates(transfer)
+                {
                     let release = self.jobs.schedules[index].releases().get(transfer as usize);
                     let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
                     self.schedule_post(index as u32, transfer, at);
@@ -195,6 +204,7 @@ impl<'a> Run<'a> {
             Event::PortDue { version, port } => self.port_due(now, port, version),
             Event::Delivered { slot, .. } => self.delivered(slot, now),
             Event::Processed { transfer, job } => self.processed(job, transfer, now),
+            Event::Finished { transfer, job } => self.finished(job, transfer, now),
             Event::Acknowledged { slot, .. } => self.acknowledged(slot, now),
             Event::WindowOpen { queue_pair } => self.send_next(queue_pair, now),
             Event::Post { transfer, job } => self.post(transfer, job, now),
@@ -215,6 +225,8 @@ impl<'a> Run<'a> {
             let slot = self.activate(chunk, now);
             if pair.is_local() {
                 self.copy(slot, now);
+            } else if self.is_clearance(job, chunk) {
+                self.clear(slot, &pair, now);
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
                 self.send(slot, now, None);
             } else {
@@ -247,6 +259,26 @@ impl<'a> Run<'a> {
         let span = Rate::from_bps(memory.rate_bps).span_of(bytes);
         let copied = self.states[job as usize].progress.copy(transfer.0, now, span);
         self.events.push(copied + Span(memory.latency_ps), Event::Delivered { chunk: number, slot });
+    }
+
+    /// Whether a chunk is a message of NCCL that clears a buffer.
+    fn is_clearance(&self, job: u32, chunk: u32) -> bool {
+        self.states[job as usize].is_nccl && self.jobs.message(chunk) == Message::Cts
+    }
+
+    /// Sends a clearance: a packet that arrives as on an idle path. As a flow it would take a share of the
+    /// links, while it is hardly more than a header.
+    fn clear(&mut self, slot: u32, pair: &QueuePair, now: Instant) {
+        let chunk = self.active[slot as usize].chunk;
+        let paths = &mut self.paths;
+        let span = *self.clearance_spans.entry(pair.number).or_insert_with(|| {
+            let mut path = paths.of(&self.jobs, chunk);
+            paths.find_ack_legs(&mut path);
+            let index = paths.idle_times_index(&path, self.jobs.chunk(chunk).bytes);
+            let IdleTimes { unloaded, ack_delay, .. } = *paths.idle_times(index);
+            Span(unloaded.0 - ack_delay.0)
+        });
+        self.events.push(now + span, Event::Delivered { chunk, slot });
     }
 
     /// Sends the packets of a queue pair that its window has room for.
@@ -356,7 +388,7 @@ impl<'a> Run<'a> {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
         let parts = self.jobs.chunk(chunk);
-        self.delivered_bytes += parts.bytes;
+        self.delivered_bytes += parts.bytes * (1 + self.mirrors.of(parts.transfer.0).count() as u64);
         if self.states[parts.job as usize].is_independent {
             return self.acknowledged(slot, acknowledged_at);
         }
@@ -373,8 +405,17 @@ impl<'a> Run<'a> {
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
         let mut started = std::mem::take(&mut self.started);
-        self.states[job as usize].progress.finish_inbound(transfer, now, &mut started);
+        let state = &mut self.states[job as usize];
+        if let Some(ended) = state.progress.finish_inbound(transfer, now, &mut started) {
+            self.events.push(ended, Event::Finished { transfer, job });
+        }
         self.schedule_posts(job, started, now);
+    }
+
+    fn finished(&mut self, job: u32, transfer: u32, now: Instant) {
+        let state = &mut self.states[job as usize];
+        state.progress.end_inbound(transfer);
+        state.end = state.end.max(now);
     }
 
     /// Schedules the posts of transfers and recycles the list.
@@ -399,6 +440,11 @@ impl<'a> Run<'a> {
         self.recorder.push(number, row(&self.jobs, number, sent, &times));
         let state = &mut self.states[chunk.job as usize];
         state.complete += 1;
+        for mirror in self.mirrors.of(chunk.transfer.0) {
+            let number = number - chunk.transfer.0 * self.jobs.parts + mirror * self.jobs.parts;
+            self.recorder.push(number, row(&self.jobs, number, sent, &times));
+            state.complete += 1;
+        }
         state.end = state.end.max(now);
         if state.is_independent {
             return;

@@ -1,16 +1,16 @@
 //! State of each transfer that starts or ends at a place: unfinished parts, dependencies, rank. A run may
 //! have a million transfers, so values that are equal for all, or that the schedule computes, are not stored.
 
-use super::plan::{InboundPlan, InboundTimes, OutgoingPlan, ProgressPlan};
+use super::plan::{InboundPlan, InboundTimes, OutgoingPlan, OutgoingTimes, ProgressPlan};
 use engine::prefetch::prefetch;
 use std::sync::Arc;
-use units::{Instant, Span, TransferId};
-use workload::{RankTimes, Schedule};
+use units::{Instant, TransferId};
+use workload::{Message, RankTimes, Schedule};
 
-/// Times around each transfer of a schedule; none if they need none.
-fn rank_times(schedule: &Schedule) -> impl Iterator<Item = RankTimes> {
+/// Times around each transfer of a schedule, and its type; none if they need none.
+fn rank_times(schedule: &Schedule) -> impl Iterator<Item = (RankTimes, Message)> {
     let count = if schedule.has_rank_times() { schedule.transfers().len() } else { 0 };
-    (0..count).map(|transfer| schedule.rank_times(TransferId::from_index(transfer)))
+    (0..count).map(TransferId::from_index).map(|id| (schedule.rank_times(id), schedule.message(id)))
 }
 
 /// The transfers that start at a place.
@@ -25,8 +25,8 @@ pub(super) struct Outgoing {
     /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty if none does
     /// for any.
     next: Box<[u32]>,
-    /// Time from the data that each forwards, or the start of its phase, to its post; empty if none needs any.
-    before: Box<[Span]>,
+    /// Times before the post of each; empty if none needs any.
+    times: Box<[OutgoingTimes]>,
     /// Earliest post of each in this phase; empty if none needs time before it.
     earliest: Box<[Instant]>,
 }
@@ -37,7 +37,7 @@ impl Outgoing {
         let next = |outgoing: OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
         let is_blocking = outgoing.any(|outgoing| outgoing.next.is_some());
         let waits = is_blocking || !successors.is_empty();
-        let takes_time = outgoing.any(|outgoing| outgoing.before > Span::ZERO);
+        let takes_time = outgoing.any(|outgoing| outgoing.times != OutgoingTimes::default());
         Self {
             count: outgoing.count(),
             processes: Processes::new(plan.processes, outgoing.iter().map(|outgoing| outgoing.process)),
@@ -45,8 +45,8 @@ impl Outgoing {
             waits_for: vec![0; if waits { outgoing.count() as usize } else { 0 }].into(),
             next: if is_blocking { outgoing.iter().map(next).collect() } else { Box::default() },
             earliest: vec![Instant::default(); if takes_time { outgoing.count() as usize } else { 0 }].into(),
-            before: match takes_time {
-                true => outgoing.iter().map(|outgoing| outgoing.before).collect(),
+            times: match takes_time {
+                true => outgoing.iter().map(|outgoing| outgoing.times).collect(),
                 false => Box::default(),
             },
         }
@@ -64,7 +64,7 @@ impl Outgoing {
             waits_for: vec![0; count].into(),
             next: next.into(),
             earliest: rank_times(schedule).map(|_| Instant::default()).collect(),
-            before: rank_times(schedule).map(|times| times.before).collect(),
+            times: rank_times(schedule).map(|(times, message)| OutgoingTimes::of(times, message)).collect(),
         }
     }
 
@@ -76,7 +76,7 @@ impl Outgoing {
             parts: PartsLeft::new(1, 0),
             waits_for: Box::default(),
             next: Box::default(),
-            before: Box::default(),
+            times: Box::default(),
             earliest: Box::default(),
         }
     }
@@ -90,7 +90,7 @@ impl Outgoing {
         self.processes.is_one()
             && self.parts.left.is_empty()
             && self.waits_for.is_empty()
-            && self.before.is_empty()
+            && self.times.is_empty()
     }
 
     /// Earliest post of a transfer that may start at `now`.
@@ -99,11 +99,17 @@ impl Outgoing {
         self.earliest.get(outgoing as usize).map_or(now, |earliest| now.max(*earliest))
     }
 
+    /// Whether a transfer clears a buffer, which costs the software no time.
+    #[inline]
+    pub(super) fn is_clearance(&self, outgoing: u32) -> bool {
+        self.times.get(outgoing as usize).is_some_and(|times| times.is_clearance)
+    }
+
     /// The data that a transfer forwards is there at `now`, or its phase starts.
     #[inline]
     pub(super) fn note_data(&mut self, outgoing: u32, now: Instant) {
-        if let Some(before) = self.before.get(outgoing as usize) {
-            self.earliest[outgoing as usize] = now + *before;
+        if let Some(times) = self.times.get(outgoing as usize) {
+            self.earliest[outgoing as usize] = now + times.before;
         }
     }
 
@@ -193,11 +199,7 @@ impl Inbound {
             processes: Processes::OfSchedule(Arc::clone(schedule)),
             parts: PartsLeft::new(split, count),
             successors: Successors::OfSchedule(Arc::clone(schedule)),
-            times: (0..)
-                .map(TransferId)
-                .zip(rank_times(schedule))
-                .map(|(id, times)| InboundTimes::of(times, schedule.message(id)))
-                .collect(),
+            times: rank_times(schedule).map(|(times, message)| InboundTimes::of(times, message)).collect(),
         }
     }
 

@@ -307,12 +307,12 @@ impl Progress {
             if process.left == 0 {
                 return process.measured;
             }
-            let duration = process.busy_until.max(process.phase_start).since(process.phase_start);
+            let duration = process.ends_at().max(process.phase_start).since(process.phase_start);
             let open = self.times.round_of(process.phase).map(|round| (round, duration));
             let ended = if self.is_background() {
                 process.measured
             } else {
-                self.measured_until(process, process.busy_until)
+                self.measured_until(process, process.ends_at())
             };
             Measured { open, ..ended }
         })
@@ -333,7 +333,11 @@ impl Progress {
     /// Post time of a transfer that may start now: its rank sends one message after the other.
     #[inline]
     pub fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
-        let at = self.outgoing.earliest(outgoing, now) + self.times.overhead;
+        let earliest = self.outgoing.earliest(outgoing, now);
+        if self.outgoing.is_clearance(outgoing) {
+            return earliest;
+        }
+        let at = earliest + self.times.overhead;
         if self.times.send_overhead == Span::ZERO && self.times.round_work == Span::ZERO {
             return at;
         }
@@ -353,9 +357,12 @@ impl Progress {
     pub fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let inbound = self.arrived.pop_front()?;
         let process = self.inbound.process_of(inbound);
-        let InboundTimes { busy, after, .. } = self.inbound.times(inbound);
-        let taken_in = self.processes[process as usize].work(now, self.times.receive_overhead + busy);
-        Some((taken_in + after, inbound))
+        let InboundTimes { busy, after, is_clearance } = self.inbound.times(inbound);
+        let process = &mut self.processes[process as usize];
+        let overhead = if is_clearance { Span::ZERO } else { self.times.receive_overhead };
+        let taken_in = process.work(now, overhead + busy);
+        process.finish_at(taken_in + after);
+        Some((taken_in, inbound))
     }
 
     /// The rank of an outgoing transfer, among those of the host.
@@ -501,19 +508,33 @@ impl Progress {
             self.arrived.push_back(inbound);
         } else {
             self.release_successors(inbound, started);
+            self.count_part(of_rank);
         }
     }
 
     /// The last part of an inbound transfer has arrived and been processed at `now`; adds transfers that may
-    /// start now to `started`.
-    pub fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) {
+    /// start now to `started`. Returns the time when the rank has finished with it, if that is later: see
+    /// [`Self::end_inbound`].
+    pub fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) -> Option<Instant> {
         let Self { inbound: transfers, outgoing, .. } = self;
-        if transfers.times(inbound).is_data {
+        let InboundTimes { after, is_clearance, .. } = transfers.times(inbound);
+        if !is_clearance {
             transfers.each_successor(inbound, |successor| outgoing.note_data(successor, now));
         }
         self.release_successors(inbound, started);
+        if after > Span::ZERO {
+            return Some(now + after);
+        }
+        self.end_inbound(inbound);
+        None
     }
 
+    /// The rank has finished with an inbound transfer.
+    pub fn end_inbound(&mut self, inbound: u32) {
+        self.count_part(self.inbound.process_of(inbound));
+    }
+
+    /// Adds the transfers that may start once an inbound one is there to `started`.
     fn release_successors(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
         transfers.each_successor(inbound, |successor| {
@@ -521,7 +542,6 @@ impl Progress {
                 started.push(successor);
             }
         });
-        self.count_part(self.inbound.process_of(inbound));
     }
 
     /// One part of an outgoing transfer has been acknowledged; returns a transfer that may start now.

@@ -1,8 +1,8 @@
 //! Indices of the ranks and transfers of a job at its places (hosts of the simulator, ranks of an endpoint),
 //! from which the [`ProgressPlan`] of each place is built.
 
-use super::plan::{InboundPlan, InboundTimes, JobTimes, OutgoingPlan, PhaseEnd, ProgressPlan};
-use units::{Rank, Span, TransferId};
+use super::plan::{InboundPlan, InboundTimes, JobTimes, OutgoingPlan, OutgoingTimes, PhaseEnd, ProgressPlan};
+use units::{Rank, TransferId};
 use workload::{Message, Schedule};
 
 /// Indices of a transfer at the places where it starts and ends.
@@ -101,8 +101,11 @@ impl PlaceIndices {
         let process = self.process(plan, || schedule.transfer(transfer).src);
         let next = self.next.get(transfer.index()).and_then(|&next| next.checked_sub(1));
         let next = next.map(|next| index_of(TransferId(next)));
-        let before = if plan.times.is_real_host { Span::ZERO } else { schedule.rank_times(transfer).before };
-        plan.outgoing.put(index, OutgoingPlan { process, next, before });
+        let times = match schedule.has_rank_times() && !plan.times.is_real_host {
+            true => OutgoingTimes::of(schedule.rank_times(transfer), schedule.message(transfer)),
+            false => OutgoingTimes::default(),
+        };
+        plan.outgoing.put(index, OutgoingPlan { process, next, times });
         if let Some(&release) = schedule.releases().get(transfer.index()) {
             plan.put_release(index, release);
         }

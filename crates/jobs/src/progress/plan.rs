@@ -13,8 +13,23 @@ pub struct OutgoingPlan {
     pub process: u32,
     /// The transfer that waits for its acknowledgement.
     pub next: Option<u32>,
-    /// Time from the data that it forwards to its post: see [`RankTimes`](workload::RankTimes).
+    /// Times before its post.
+    pub times: OutgoingTimes,
+}
+
+/// Times before the post of a transfer: see [`RankTimes`](workload::RankTimes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutgoingTimes {
+    /// From the data that it forwards, or the start of its phase.
     pub before: Span,
+    /// It clears a buffer of NCCL, which costs the software no time.
+    pub is_clearance: bool,
+}
+
+impl OutgoingTimes {
+    pub(super) fn of(times: RankTimes, message: Message) -> Self {
+        Self { before: times.before, is_clearance: message == Message::Cts }
+    }
 }
 
 /// A transfer that ends at a place.
@@ -35,13 +50,13 @@ pub struct InboundTimes {
     pub busy: Span,
     /// After that, until the rank has finished with it.
     pub after: Span,
-    /// It is data, which transfers that wait for it forward.
-    pub is_data: bool,
+    /// It clears a buffer of NCCL, which costs the software no time.
+    pub is_clearance: bool,
 }
 
 impl InboundTimes {
     pub(super) fn of(times: RankTimes, message: Message) -> Self {
-        Self { busy: times.busy, after: times.after, is_data: message == Message::Payload }
+        Self { busy: times.busy, after: times.after, is_clearance: message == Message::Cts }
     }
 }
 

@@ -290,10 +290,22 @@ impl HostJobs {
     }
 
     /// See [`Progress::finish_inbound`].
-    pub(super) fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) {
+    pub(super) fn finish_inbound(
+        &mut self,
+        inbound: u32,
+        now: Instant,
+        started: &mut Vec<u32>,
+    ) -> Option<Instant> {
         let (before, (job, first_outgoing, first_inbound)) = (started.len(), self.receiving_mut(inbound));
-        job.finish_inbound(inbound - first_inbound, now, started);
+        let ended = job.finish_inbound(inbound - first_inbound, now, started);
         started[before..].iter_mut().for_each(|outgoing| *outgoing += first_outgoing);
+        ended
+    }
+
+    /// See [`Progress::end_inbound`].
+    pub(super) fn end_inbound(&mut self, inbound: u32) {
+        let (job, _, first_inbound) = self.receiving_mut(inbound);
+        job.end_inbound(inbound - first_inbound);
     }
 
     /// See [`Progress::acknowledge_part`].

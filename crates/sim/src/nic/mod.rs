@@ -543,6 +543,7 @@ impl Host {
             Some(Timer::Storage) => self.fire_storage(now, context),
             Some(Timer::Local(sender)) => self.finish_local(sender, now, context),
             Some(Timer::Received(inbound)) => self.take_inbound(inbound, now, context),
+            Some(Timer::Finished(inbound)) => self.end_inbound(inbound, now, context),
             Some(Timer::Throughput) => self.change_throughput(),
             Some(Timer::Pause) => self.take_pauses(now),
             None => {}

@@ -47,8 +47,16 @@ impl Host {
     /// The software has processed a received transfer: transfers that depend on it may start.
     pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.jobs.started);
-        self.jobs.finish_inbound(inbound, now, &mut started);
+        if let Some(ended) = self.jobs.finish_inbound(inbound, now, &mut started) {
+            self.timers.push(ended, Timer::Finished(inbound));
+        }
         self.start_transfers(started, now, context);
+        self.start_rounds(now, context);
+    }
+
+    /// A rank has finished with a received transfer.
+    pub(super) fn end_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
+        self.jobs.end_inbound(inbound);
         self.start_rounds(now, context);
     }
 

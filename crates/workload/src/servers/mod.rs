@@ -9,11 +9,12 @@
 //! Approximations: all servers have the same channels; a channel has its rate of the scale-up domain for
 //! itself, which is what NCCL's graph search assumes; GPUs inside a server never hold back those before them.
 
+mod connection;
 mod peers;
 mod ring;
 mod tree;
 
-use crate::{Schedule, WorkloadError};
+use crate::{Schedule, Shape, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Rank, Rate, Span};
@@ -22,11 +23,11 @@ use units::{Rank, Rate, Span};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NcclConfig {
-    /// Rings over the servers: all-reduce, all-gather, reduce-scatter.
+    /// Rings over the servers: all-reduce, all-gather, reduce-scatter, broadcast, reduce.
     Ring(NcclChannels),
     /// Double binary trees over the servers: all-reduce.
     Tree(NcclChannels),
-    /// Messages from rank to rank: all-to-all, send-receive.
+    /// Messages from rank to rank: all-to-all, send-receive, gather, scatter.
     Peers(NcclPeers),
 }
 
@@ -184,13 +185,24 @@ impl ServerRanks {
         (are_distinct && are_equal).then_some(first.len() as u32)
     }
 
+    /// Number of ranks.
+    fn ranks(&self) -> u32 {
+        self.servers.iter().map(|server| server.len() as u32).sum()
+    }
+
+    /// The server of a rank.
+    fn server_of(&self, rank: Rank) -> usize {
+        let has = |server: &Vec<(u32, Rank)>| server.iter().any(|(_, other)| *other == rank);
+        self.servers.iter().position(has).unwrap_or(0)
+    }
+
     /// The rank of a GPU of a server.
     fn rank(&self, server: usize, gpu: u32) -> Option<Rank> {
         self.servers[server].iter().find(|(of_rank, _)| *of_rank == gpu).map(|(_, rank)| *rank)
     }
 }
 
-/// The schedule of `collective` as NCCL runs it over `servers`, with `data_bytes` as in [`crate::Shape`].
+/// The schedule of `collective` as NCCL runs it over `servers`.
 ///
 /// # Errors
 /// When NCCL has no such schedule for the collective, the servers do not have the same GPUs, or there are too
@@ -198,25 +210,29 @@ impl ServerRanks {
 pub fn nccl_schedule(
     config: &NcclConfig,
     collective: &str,
-    data_bytes: u64,
+    shape: &Shape,
     servers: &ServerRanks,
 ) -> Result<Schedule, WorkloadError> {
+    shape.check()?;
+    let data_bytes = shape.data_bytes;
     let refuse = |reason: &str| WorkloadError::Servers { reason: reason.to_owned() };
     let gpus = servers.gpus().ok_or_else(|| refuse("the servers of the job have different GPUs"))?;
     match config {
         NcclConfig::Ring(channels) => {
-            let cycles = match collective {
-                "all-reduce" => 2,
-                "all-gather" | "reduce-scatter" => 1,
-                _ => return Err(refuse(&format!("{collective} by rings"))),
-            };
-            ring::schedule(channels, cycles, data_bytes, servers, gpus)
+            let first = servers.server_of(shape.root);
+            match collective {
+                "all-reduce" => ring::schedule(channels, 2, data_bytes, servers, gpus),
+                "all-gather" | "reduce-scatter" => ring::schedule(channels, 1, data_bytes, servers, gpus),
+                "broadcast" => ring::chain(channels, data_bytes, servers, first),
+                "reduce" => ring::chain(channels, data_bytes, servers, first + 1),
+                _ => Err(refuse(&format!("{collective} by rings"))),
+            }
         }
         NcclConfig::Tree(channels) if collective == "all-reduce" => {
             tree::schedule(channels, data_bytes, servers)
         }
         NcclConfig::Tree(_) => Err(refuse(&format!("{collective} by trees"))),
-        NcclConfig::Peers(peers) => peers::schedule(peers, collective, data_bytes, servers, gpus),
+        NcclConfig::Peers(peers) => peers::schedule(peers, collective, shape, servers),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Messages between peers over servers: all-to-all and send-receive.
+//! Messages between peers over servers: all-to-all, send-receive, gather, scatter.
 //!
 //! In round k of an all-to-all each rank sends to the k-th rank after it and receives from the k-th before
 //! it; NCCL works on a number of rounds at the same time, and starts the next when one has ended. With PXN
@@ -7,7 +7,8 @@
 
 use super::{NcclPeers, ServerRanks};
 use crate::{
-    LISTED_TRANSFERS_MAX, Parts, Schedule, ScheduleBuilder, Transfer, WorkloadError, check_transfers,
+    LISTED_TRANSFERS_MAX, Parts, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, check_transfers,
+    shares,
 };
 use units::{Rank, TransferId};
 
@@ -18,20 +19,13 @@ const MESSAGES_MAX: u64 = 1 << 21;
 pub(super) fn schedule(
     peers: &NcclPeers,
     collective: &str,
-    data_bytes: u64,
+    shape: &Shape,
     servers: &ServerRanks,
-    gpus: u32,
 ) -> Result<Schedule, WorkloadError> {
-    let ranks = servers.count() as u32 * gpus;
-    let (rounds, bytes) = match collective {
-        "all-to-all" => (ranks - 1, data_bytes / u64::from(ranks)),
-        "send-receive" => (1, data_bytes),
-        _ => return Err(WorkloadError::Servers { reason: format!("{collective} between peers") }),
-    };
-    if collective == "send-receive" && !ranks.is_multiple_of(2) {
-        return Err(WorkloadError::OddRanks { ranks });
-    }
-    let pairs = u64::from(rounds) * u64::from(ranks);
+    let ranks = servers.ranks();
+    let rounds = rounds(collective, shape, ranks)?;
+    let bytes = shape.data_bytes / shares(collective, ranks);
+    let pairs: u64 = rounds.iter().map(|pairs| pairs.len() as u64).sum();
     let messages = bytes.div_ceil(peers.chunk_bytes).clamp(1, (MESSAGES_MAX / pairs).max(1));
     let transfers = pairs * messages * if peers.pxn { 2 } else { 1 };
     check_transfers(transfers, LISTED_TRANSFERS_MAX)?;
@@ -42,26 +36,36 @@ pub(super) fn schedule(
         places: &places,
         parts: Parts::new(bytes, messages),
     };
-    // By round modulo the concurrent rounds, by rank: the last message that arrived in it.
-    let concurrent = (peers.concurrent.min(rounds)) as usize;
+    // By round modulo the concurrent ones, and by rank: the last message that arrived in it.
+    let concurrent = (peers.concurrent as usize).min(rounds.len());
     let mut arrived: Vec<Vec<Option<TransferId>>> = vec![vec![None; ranks as usize]; concurrent];
-    for round in 0..rounds {
-        let ended = arrived[round as usize % concurrent].clone();
+    for (round, pairs) in rounds.iter().enumerate() {
+        let ended = std::mem::replace(&mut arrived[round % concurrent], vec![None; ranks as usize]);
         for message in 0..messages {
-            for rank in 0..ranks {
-                // Send-receive is between pairs, as without NCCL.
-                let peer = if rounds == 1 && collective == "send-receive" {
-                    rank ^ 1
-                } else {
-                    (rank + round + 1) % ranks
-                };
-                let after = ended[rank as usize];
-                let last = writer.push(Rank(rank), Rank(peer), round, message, after);
-                arrived[round as usize % concurrent][peer as usize] = Some(last);
+            for &[src, dst] in pairs {
+                let last = writer.push(src, dst, round as u32, message, ended[src.index()]);
+                arrived[round % concurrent][dst.index()] = Some(last);
             }
         }
     }
     Ok(writer.builder.finish())
+}
+
+/// Sender and receiver of each message of each round.
+fn rounds(collective: &str, shape: &Shape, ranks: u32) -> Result<Vec<Vec<[Rank; 2]>>, WorkloadError> {
+    let shifted = |round: u32| (0..ranks).map(move |rank| [rank, (rank + round) % ranks].map(Rank)).collect();
+    let others = |root: Rank| (1..ranks).map(move |round| Rank((root.0 + round) % ranks));
+    match collective {
+        "all-to-all" => Ok((1..ranks).map(shifted).collect()),
+        // As without NCCL: between pairs.
+        "send-receive" if ranks.is_multiple_of(2) => {
+            Ok(vec![(0..ranks).map(|rank| [rank, rank ^ 1].map(Rank)).collect()])
+        }
+        "send-receive" => Err(WorkloadError::OddRanks { ranks }),
+        "gather" => Ok(others(shape.root).map(|other| vec![[other, shape.root]]).collect()),
+        "scatter" => Ok(others(shape.root).map(|other| vec![[shape.root, other]]).collect()),
+        _ => Err(WorkloadError::Servers { reason: format!("{collective} between peers") }),
+    }
 }
 
 /// Server and GPU of each rank.

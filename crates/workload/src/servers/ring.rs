@@ -4,16 +4,16 @@
 //! t - 1, so a server of g GPUs sends at step t what it received at step t - g; in between, the block passes
 //! g - 1 hops inside the server. The first g steps send blocks of the server's own GPUs. A block is sent as
 //! slices, each a message of its own; data of more than a chunk for each GPU takes several loops.
+//!
+//! Broadcast and reduce pass chunks once along the ring, from the root on or to it.
 
+use super::connection::{Connection, Writer};
 use super::{NcclChannels, ServerRanks, representatives};
-use crate::schedule::CLEARANCE_BYTES;
-use crate::{
-    LISTED_TRANSFERS_MAX, Message, Parts, RankTimes, Schedule, ScheduleBuilder, Transfer, WorkloadError,
-    check_transfers,
-};
+use crate::{LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, Transfer, WorkloadError, check_transfers};
 use std::collections::VecDeque;
 use units::{Rank, Span, TransferId};
 
+/// The schedule of a collective whose blocks go round the ring in `cycles`.
 pub(super) fn schedule(
     channels: &NcclChannels,
     cycles: u32,
@@ -34,6 +34,7 @@ pub(super) fn schedule(
             steps,
             bytes_left: of_channels.of(number.into()),
             connections: vec![Connection::default(); ranks.len()],
+            last_steps: vec![VecDeque::new(); ranks.len()],
         })
         .collect();
     let messages: u64 = rings.iter().map(Ring::messages).sum();
@@ -51,39 +52,48 @@ pub(super) fn schedule(
     Ok(writer.finish())
 }
 
-/// Builder of the schedule, with the type and the times of each transfer.
-struct Writer {
-    builder: ScheduleBuilder,
-    messages: Vec<Message>,
-    times: Vec<RankTimes>,
-}
-
-impl Writer {
-    fn new(transfers: u64) -> Self {
-        Self {
-            builder: ScheduleBuilder::with_capacity(transfers, transfers),
-            messages: Vec::with_capacity(transfers as usize),
-            times: Vec::with_capacity(transfers as usize),
+/// The schedule of a collective whose chunks pass all servers once, from `first` on.
+pub(super) fn chain(
+    channels: &NcclChannels,
+    data_bytes: u64,
+    servers: &ServerRanks,
+    first: usize,
+) -> Result<Schedule, WorkloadError> {
+    let ranks = representatives(channels, servers)?;
+    let count = servers.count();
+    let of_channels = Parts::new(data_bytes, ranks.len() as u64);
+    let chunks = |channel: usize| of_channels.of(channel as u64).div_ceil(channels.slice_bytes);
+    let messages: u64 = (0..ranks.len()).map(|channel| chunks(channel) * (count as u64 - 1)).sum();
+    check_transfers(messages * 2, LISTED_TRANSFERS_MAX)?;
+    let mut writer = Writer::new(messages * 2);
+    let mut connections = vec![vec![Connection::default(); count - 1]; ranks.len()];
+    let NcclChannels { protocol, scale_up, .. } = channels;
+    for chunk in 0..chunks(0) {
+        for channel in (0..ranks.len()).filter(|&channel| chunk < chunks(channel)) {
+            let bytes = Parts::new(of_channels.of(channel as u64), chunks(channel)).of(chunk);
+            let through = scale_up.through(scale_up.hops, bytes);
+            let mut received = None;
+            for (hop, connection) in connections[channel].iter_mut().enumerate() {
+                let rank = |hop: usize| ranks[channel][(first + hop) % count];
+                let message = Transfer {
+                    src: rank(hop),
+                    dst: rank(hop + 1),
+                    bytes: protocol.wire_bytes(bytes),
+                    step: hop as u32,
+                    channel: channel as u32,
+                    block: chunk as u32,
+                };
+                let queued = if hop == 0 { Span(scale_up.hop(bytes).0 * chunk) } else { Span::ZERO };
+                let times = RankTimes {
+                    before: through + queued,
+                    busy: channels.busy(channel as u32, bytes),
+                    after: if hop + 2 == count { through } else { Span::ZERO },
+                };
+                received = Some(connection.push(&mut writer, channels, message, received, times));
+            }
         }
     }
-
-    fn push(
-        &mut self,
-        transfer: Transfer,
-        after: &[TransferId],
-        message: Message,
-        times: RankTimes,
-    ) -> TransferId {
-        self.messages.push(message);
-        self.times.push(times);
-        self.builder.push(transfer, after)
-    }
-
-    fn finish(self) -> Schedule {
-        let has_control = self.messages.iter().any(|&message| message != Message::Payload);
-        let messages = if has_control { self.messages } else { Vec::new() };
-        self.builder.finish().of_messages(messages).of_rank_times(self.times)
-    }
+    Ok(writer.finish())
 }
 
 /// One channel.
@@ -98,15 +108,8 @@ struct Ring<'a> {
     bytes_left: u64,
     /// Connection from each server to the next.
     connections: Vec<Connection>,
-}
-
-/// Messages of a connection.
-#[derive(Clone, Default)]
-struct Connection {
-    /// The last messages, as many as the receiver has buffers.
-    last: VecDeque<TransferId>,
-    /// Messages of the last steps of this loop, as many as a server has GPUs; the oldest first.
-    steps: VecDeque<Vec<TransferId>>,
+    /// By server: messages of the last steps of this loop, as many as it has GPUs; the oldest first.
+    last_steps: Vec<VecDeque<Vec<TransferId>>>,
 }
 
 impl Ring<'_> {
@@ -132,7 +135,7 @@ impl Ring<'_> {
     fn next_loop(&mut self) -> Parts {
         let bytes = self.bytes_left.min(self.blocks() * self.channels.chunk_bytes);
         self.bytes_left -= bytes;
-        self.connections.iter_mut().for_each(|connection| connection.steps.clear());
+        self.last_steps.iter_mut().for_each(VecDeque::clear);
         Parts::new(bytes, self.blocks())
     }
 
@@ -141,63 +144,43 @@ impl Ring<'_> {
         let servers = self.ranks.len();
         let arrived: Vec<Vec<TransferId>> = match step < self.gpus {
             true => vec![Vec::new(); servers],
-            false => self.connections.iter_mut().filter_map(|each| each.steps.pop_front()).collect(),
+            false => self.last_steps.iter_mut().filter_map(VecDeque::pop_front).collect(),
         };
         for server in 0..servers {
             let last_gpu = (server as u64 + 1) * u64::from(self.gpus) - 1;
             let block = (last_gpu + self.blocks() - u64::from(step) % self.blocks()) % self.blocks();
-            let parts = Parts::new(blocks.of(block), self.slices(blocks.of(block)));
+            let slices = Parts::new(blocks.of(block), self.slices(blocks.of(block)));
             let before = &arrived[(server + servers - 1) % servers];
-            let slices = (0..self.slices(blocks.of(block)))
+            let messages = (0..self.slices(blocks.of(block)))
                 .map(|slice| {
+                    let bytes = slices.of(slice);
                     let received = before.get(slice as usize).or(before.last()).copied();
-                    self.push_slice(writer, server, step, block as u32, parts.of(slice), received)
+                    let message = Transfer {
+                        src: self.ranks[server],
+                        dst: self.ranks[(server + 1) % servers],
+                        bytes: self.channels.protocol.wire_bytes(bytes),
+                        step,
+                        channel: self.number,
+                        block: block as u32,
+                    };
+                    let times = self.times(step, bytes);
+                    self.connections[server].push(writer, self.channels, message, received, times)
                 })
                 .collect();
-            self.connections[server].steps.push_back(slices);
+            self.last_steps[server].push_back(messages);
         }
     }
 
-    fn push_slice(
-        &mut self,
-        writer: &mut Writer,
-        server: usize,
-        step: u32,
-        block: u32,
-        data_bytes: u64,
-        received: Option<TransferId>,
-    ) -> TransferId {
-        let NcclChannels { protocol, channels, window_messages, scale_up, .. } = self.channels;
-        let (src, dst) = (self.ranks[server], self.ranks[(server + 1) % self.ranks.len()]);
-        let transfer =
-            Transfer { src, dst, bytes: protocol.wire_bytes(data_bytes), step, channel: self.number, block };
-        let connection = &mut self.connections[server];
-        let freed = match connection.last.len() < *window_messages as usize {
-            true => None,
-            false => connection.last.pop_front(),
-        };
-        let cleared = freed.map(|freed| {
-            let clearance = Transfer {
-                src: dst,
-                dst: src,
-                bytes: CLEARANCE_BYTES,
-                channel: self.number + channels.len() as u32,
-                ..transfer
-            };
-            writer.push(clearance, &[freed], Message::Cts, RankTimes::default())
-        });
+    fn times(&self, step: u32, bytes: u64) -> RankTimes {
+        let scale_up = &self.channels.scale_up;
         // A block of the server itself passes fewer hops than one that is forwarded.
-        let hops = if received.is_some() { scale_up.hops } else { step.min(scale_up.hops) };
-        let hops_left = (self.steps - 1 - step).min(scale_up.hops);
-        let is_forwarded = self.steps - step > self.gpus;
-        let times = RankTimes {
-            before: scale_up.through(hops, data_bytes),
-            busy: self.channels.busy(self.number, data_bytes),
-            after: if is_forwarded { Span::ZERO } else { scale_up.through(hops_left, data_bytes) },
-        };
-        let after: Vec<TransferId> = received.into_iter().chain(cleared).collect();
-        let id = writer.push(transfer, &after, Message::Payload, times);
-        self.connections[server].last.push_back(id);
-        id
+        let hops = if step < self.gpus { step.min(scale_up.hops) } else { scale_up.hops };
+        let is_forwarded = step + self.gpus < self.steps;
+        let hops_left = if is_forwarded { 0 } else { (self.steps - 1 - step).min(scale_up.hops) };
+        RankTimes {
+            before: scale_up.through(hops, bytes),
+            busy: self.channels.busy(self.number, bytes),
+            after: scale_up.through(hops_left, bytes),
+        }
     }
 }
