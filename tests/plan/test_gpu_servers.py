@@ -140,7 +140,7 @@ def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
             {"job": f"{ALL_REDUCE}, algorithm: halving-doubling, library: nccl"},
             "found NCCL with algorithm halving-doubling of all-reduce",
         ),
-        ({"job": "collective: broadcast, library: nccl"}, "found NCCL with collective broadcast"),
+        ({"job": "collective: permutation, library: nccl"}, "found NCCL with collective permutation"),
         (
             {"job": f"{ALL_REDUCE}, library: {{nccl: {{env: {{NCCL_ALGO: rings}}}}}}"},
             'jobs.0.library.nccl.env.NCCL_ALGO: found "rings"',
@@ -189,7 +189,8 @@ def test_ranks_are_gpus_that_may_be_dealt_out_to_servers() -> None:
         f"{ALL_REDUCE}, algorithm: halving-doubling",
         f"{ALL_REDUCE}, software: mpi",
         f"{ALL_REDUCE}, library: none",
-        "collective: broadcast",
+        "collective: broadcast, algorithm: tree",
+        "collective: permutation",
         "collective: all-to-all, algorithm: parallel",
     ],
 )
@@ -243,6 +244,7 @@ def test_transfers_between_peers_change_the_rail_in_the_server() -> None:
     }
     off = nccl_of("collective: all-to-all, library: {nccl: {env: {NCCL_PXN_DISABLE: 1}}}", size="1GB")
     assert off == {**found, "pxn": False}
+    assert nccl_of("collective: gather", size="1GB") == found
     pairs = job_of("collective: send-receive", size="1GB")["work"]
     assert pairs["pattern"]["algorithm"] == "peers"
     assert pairs["nccl"]["concurrent"] == 1

@@ -138,7 +138,9 @@ class _Servers:
             if self.servers == 1:
                 return scale_up
             return min(of_server * _all_but_one(ranks) / _all_but_one(self.servers), scale_up)
-        if collective == "all-to-all":
+        if collective in _CHAINS:
+            return min(of_server, scale_up) if self.servers > 1 else scale_up
+        if collective in _BETWEEN_PEERS:
             inside = scale_up * (ranks - 1) / (self.gpus - 1)
             if self.servers == 1:
                 return inside
@@ -148,6 +150,10 @@ class _Servers:
         return None
 
 
+_CHAINS: Final = frozenset({"broadcast", "reduce"})
+"""Collectives in which all data enter each server once, and pass its GPUs."""
+_BETWEEN_PEERS: Final = frozenset({"all-to-all", "gather", "scatter"})
+"""Collectives with data of each GPU for others, of its own server and of others."""
 _NVLS_TREE: Final = "nvls-tree"
 _ONCE_PER_SERVER: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter"})
 """Collectives in which data enter a server once, whatever the number of its GPUs."""

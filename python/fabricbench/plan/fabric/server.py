@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema
 
 from fabricbench.plan._run_spec import ServerSpec, SharedMemorySpec
 from fabricbench.plan.document.document import read_file
@@ -90,17 +91,7 @@ Processor = Literal[
 ]
 
 
-def _without_required(schema: dict[str, Any]) -> None:
-    schema.pop("required", None)
-
-
-class ServerPart(PlanModel):
-    """A mapping of which a plan may leave out any field; a file has all without a default."""
-
-    model_config = ConfigDict(json_schema_extra=_without_required)
-
-
-class ScaleUp(ServerPart):
+class ScaleUp(PlanModel):
     """Scale-up domain of GPUs that NVLink joins."""
 
     kind: Literal["nvswitch", "mesh"] = Field(
@@ -119,7 +110,7 @@ class ScaleUp(ServerPart):
     )
 
 
-class Adapter(ServerPart):
+class Adapter(PlanModel):
     """Adapter as NCCL uses it: one device, even if several ports are bonded."""
 
     rate_bps: Rate = Field(alias="rate", description="Rate of the device, all ports together [bit/s].")
@@ -138,7 +129,7 @@ class Adapter(ServerPart):
     gpu_direct: bool = Field(default=True, description="GPUDirect RDMA is supported.")
 
 
-class Pcie(ServerPart):
+class Pcie(PlanModel):
     """PCIe between GPUs, adapters and CPUs."""
 
     generation: Generation = Field(description="Generation of the links of GPUs and switches, 16 lanes each.")
@@ -155,7 +146,7 @@ class Pcie(ServerPart):
     )
 
 
-class Cpu(ServerPart):
+class Cpu(PlanModel):
     """CPUs of a server."""
 
     processor: Processor = Field(description="Vendor and generation, as far as NCCL distinguishes them.")
@@ -164,7 +155,7 @@ class Cpu(ServerPart):
     )
 
 
-class Server(ServerPart):
+class Server(PlanModel):
     """A server with GPUs that are all connected alike."""
 
     description: OneLine = Field(default="", description="What the server is, in a line.")
@@ -306,6 +297,28 @@ class ServerForms(Named):
         if isinstance(value, str) and value in shipped_servers():
             return _shipped(value)
         return super().read(value)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Allow a mapping without any field; a file of a server has all that have no default."""
+        forms = super().__get_pydantic_json_schema__(schema, handler)
+        _without_required(forms, handler)
+        forms["anyOf"].insert(1, {"type": "string", "pattern": r"\.ya?ml$"})
+        return forms
+
+
+def _without_required(node: Any, handler: GetJsonSchemaHandler) -> None:
+    """Remove the requirements of mappings in a JSON Schema, and in those that it refers to."""
+    if isinstance(node, list):
+        for child in node:
+            _without_required(child, handler)
+    elif isinstance(node, dict):
+        node.pop("required", None)
+        if "$ref" in node:
+            _without_required(handler.resolve_ref_schema(node), handler)
+        for child in node.values():
+            _without_required(child, handler)
 
 
 @cache

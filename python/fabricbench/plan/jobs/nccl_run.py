@@ -32,8 +32,8 @@ COLLECTIVES: Final[Mapping[str, Any]] = {
 }
 """Collectives by name, in the core's JSON. Those without `collective` are transfers between ranks, which have
 no algorithm and which the tuner does not estimate."""
-_RUN: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive"})
-"""Collectives that are run as NCCL runs them."""
+_TRAFFIC: Final[Mapping[str, Any]] = {**COLLECTIVES, "gather": "all_to_all", "scatter": "all_to_all"}
+"""Collectives that are run as NCCL runs them; gather and scatter are transfers as those of an all-to-all."""
 ALGORITHMS: Final[Mapping[str, Mapping[str, str]]] = {
     "all-reduce": {"ring": "ring", "double-binary-tree": "tree"},
     "all-gather": {"ring": "ring"},
@@ -58,7 +58,7 @@ def obstacle(plan: Plan, job: Job) -> str:
         return "hosts that are no servers with several GPUs"
     if job.arrivals is not None or job.storage is not None:
         return "a storage job" if job.storage is not None else "open-loop traffic"
-    if job.collective not in _RUN:
+    if job.collective not in _TRAFFIC:
         return f"collective {job.collective}"
     if job.algorithm is not None and job.algorithm not in ALGORITHMS.get(job.collective, {}):
         return f"algorithm {job.algorithm} of {job.collective}"
@@ -111,7 +111,7 @@ def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
         "servers": server_count(plan, job),
         "version": nccl.version,
         "variables": list(variables.items()),
-        "traffic": COLLECTIVES[job.collective],
+        "traffic": _TRAFFIC[job.collective],
         "sizes": [data_bytes],
     }
     return _answer(json.dumps(query))
