@@ -33,6 +33,9 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     for number, job in enumerate(spec["jobs"]):
         if job_kind(job) is JobKind.STORAGE:
             yield Unsupported(f"jobs[{number}].work.kind", "storage", allowed, why)
+    if spec["fabric"].get("server") is not None:
+        reason = "endpoints have an adapter and no GPUs"
+        yield Unsupported("fabric.server", "servers with GPUs", "`fabric.server: none` on hosts", reason)
     if spec["transport"].get("connection") == "uc":
         allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"
         yield Unsupported("transport.connection", "unreliable connections", allowed_type, promise)
