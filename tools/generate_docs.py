@@ -24,7 +24,7 @@ from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Metric, Scope
 from fabricbench.plan.document.document import read_file
-from fabricbench.plan.server import Server, shipped_servers
+from fabricbench.plan.fabric.server import Server, shipped_servers
 from fabricbench.report.documents.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
 from fabricbench.store.columns import COLUMNS

@@ -213,6 +213,8 @@ class NcclAnswer(TypedDict):
     nvls: dict[str, int]
     rings: list[list[int]]
     ring_nics: list[tuple[int | None, int | None]]
+    tree_nics: list[tuple[int | None, int | None]]
+    nvls_nics: list[tuple[int | None, int | None]]
     peer_chunk_bytes: int
     ignored: list[str]
     operations: list[NcclOperation]

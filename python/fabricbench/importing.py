@@ -457,11 +457,13 @@ class _Port:
         shares: Whether no single ideal exists: several ranks share a port, or also have a link between them.
         jobs: Number of jobs of the plan, each on its own ports, that together run the measured operation.
         spec: The parts of a RunSpec that determine the capacity of the port; empty without a plan.
+        places: Host and GPU of each rank on servers; empty otherwise.
     """
 
     shares: bool = False
     jobs: int = 1
     spec: Mapping[str, Any] = field(default_factory=dict)
+    places: Mapping[str, Any] = field(default_factory=dict)
 
 
 _BY_RINGS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
@@ -483,7 +485,7 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     for trial in trials:
         for job in trial.run_spec["jobs"]:
             if pattern_of(job)["collective"] == table.collective and len(job["hosts"]) == table.ranks:
-                return _Port(_shares_ports(trial, job["hosts"]), 1, _port_spec(trial))
+                return _Port(_shares_ports(trial, job["hosts"]), 1, _port_spec(trial), _places(job))
     for trial in trials:
         jobs = trial.run_spec["jobs"]
         if _is_whole(jobs, table):
@@ -515,17 +517,31 @@ def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
 
 
 def _shares_ports(trial: PlannedTrial, hosts: Sequence[int]) -> bool:
-    """Whether ranks of a job share a host port, or a server with a link that scales up."""
+    """Whether ranks of a job share a host port, or a server with a link that scales up.
+
+    Servers with adapters have an ideal of their own.
+    """
+    if trial.run_spec["fabric"].get("server"):
+        return False
     topology: Mapping[str, Any] = trial.run_spec["fabric"]["topology"]
     servers = [host // topology["rails"] for host in hosts] if topology.get("scale_up_link") else hosts
     return len(set(hosts)) < len(hosts) or len(set(servers)) < len(servers)
 
 
+def _places(job: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: job[name] for name in ("hosts", "gpus")} if "gpus" in job else {}
+
+
 def _port_spec(trial: PlannedTrial) -> dict[str, Any]:
     fabric, transport = trial.run_spec["fabric"], trial.run_spec["transport"]
     rate_bps = fabric["topology"]["host_link"]["rate_bps"]
+    servers = {name: fabric[name] for name in ("server", "shared_memory")} if fabric.get("server") else {}
     return {
-        "fabric": {"topology": {"host_link": {"rate_bps": rate_bps}}, "link_layer": fabric["link_layer"]},
+        "fabric": {
+            "topology": {"host_link": {"rate_bps": rate_bps}},
+            "link_layer": fabric["link_layer"],
+            **servers,
+        },
         "transport": {"mtu_bytes": transport["mtu_bytes"]},
     }
 
@@ -552,6 +568,7 @@ def _spec(
         "ranks": table.ranks,
         "data_bytes": _data_bytes(source, table, row),
         "shares_ports": port.shares,
+        **port.places,
     } | ({"pooled_jobs": port.jobs} if port.jobs > 1 else {})
     return {"measured": measured, "jobs": [job], **port.spec}
 

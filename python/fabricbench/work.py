@@ -8,6 +8,9 @@ from typing import Any, Final
 
 from fabricbench.metrics import JobKind
 
+NCCL_HEAD: Final = ("NCCL", "channels")
+"""Head of a column of `nccl_text`."""
+_PROTOCOLS: Final = {"ll": "LL", "ll128": "LL128", "simple": "Simple"}
 _STORAGE: Final = {"collective": "storage", "algorithm": "closed-loop"}
 
 
@@ -30,3 +33,12 @@ def pattern_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
     work: Mapping[str, Any] = job.get("work", {"pattern": job})
     pattern: Mapping[str, Any] = work.get("pattern") or _STORAGE | {"data_bytes": work["block_bytes"]}
     return pattern
+
+
+def nccl_text(job: Mapping[str, Any]) -> str:
+    """Return algorithm, protocol and channels of a job that NCCL runs: `ring LL128 16`; else empty."""
+    nccl = collective_of(job).get("nccl")
+    if not nccl:
+        return ""
+    channels = nccl["channels"] if nccl["kind"] == "peers" else len(nccl["channels"])
+    return f"{pattern_of(job)['algorithm']} {_PROTOCOLS[nccl['protocol']]} {channels}"

@@ -49,8 +49,9 @@ def test_the_order_of_ranks_is_the_cause_and_no_hardware_is_advised(
 def test_a_ring_over_one_rail_on_too_few_uplinks_is_no_matter_of_rails(tmp_path: Path) -> None:
     """Pods of a rail meet at two slow spine links; ranks of one rail alternate between the pods."""
     pods = (
-        "fabric={topology: {kind: rail-pods, pods: 2, servers_per_pod: 4, rails: 2, spines_per_rail: 2, "
-        "cores_per_spine: 1, host_link: 400Gbps, fabric_link: 100Gbps}, switch: {pfc: on}}"
+        "fabric={server: none, topology: {kind: rail-pods, pods: 2, servers_per_pod: 4, rails: 2, "
+        "spines_per_rail: 2, cores_per_spine: 1, host_link: 400Gbps, fabric_link: 100Gbps}, "
+        "switch: {pfc: on}}"
     )
     (trial,) = run_plan(
         tmp_path / "workspace",

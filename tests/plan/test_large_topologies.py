@@ -21,7 +21,9 @@ PLANES = "{kind: multi-plane, planes: 3, leaves: 2, hosts_per_leaf: 4, spines: 2
 
 
 def plan_on(topology: str) -> Plan:
-    fields = f"fabric: {{topology: {topology}}}\njobs: [{{collective: incast, data_size: 1MB}}]\n"
+    fields = (
+        f"fabric: {{server: none, topology: {topology}}}\njobs: [{{collective: incast, data_size: 1MB}}]\n"
+    )
     return plan_of(f"fabricbench: 1\nname: x\n{fields}")
 
 

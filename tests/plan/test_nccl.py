@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.fabric.server import shipped_servers
 from fabricbench.plan.nccl import Question, graph_rows, parse_sizes, parse_variables, size_rows
-from fabricbench.plan.server import shipped_servers
 
 GRAPHS: list[tuple[str, int, tuple[str, ...]]] = [
     (

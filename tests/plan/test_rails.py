@@ -15,7 +15,7 @@ BY_RAIL = "0-56:8,1-57:8,2-58:8,3-59:8,4-60:8,5-61:8,6-62:8,7-63:8"
 
 
 def warnings(topology: str, job: str) -> list[str]:
-    text = f"fabricbench: 1\nname: rails\nfabric: {{topology: {topology}}}\njobs: [{{{job}}}]\n"
+    text = f"fabricbench: 1\nname: rails\nfabric: {{server: none, topology: {topology}}}\njobs: [{{{job}}}]\n"
     loaded = load_text(f"{text}sweep: {{data_size: [64MB]}}\n", "rails.yaml")
     return [str(each.text("warning")) for each in loaded.warnings if "rail" in each.found]
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.server import Server, load_server, shipped_servers
+from fabricbench.plan.fabric.server import Server, shipped_servers
+from fabricbench.plan.server import load_server
 
 SERVERS = {
     *("dgx-a100", "dgx-h100", "gb200-nvl72", "gh200-quad", "hgx-b200", "hgx-h20", "hgx-h200", "p5", "p5en"),

@@ -74,7 +74,7 @@ def test_a_placement_is_one_order_of_servers_for_all_jobs() -> None:
     text = (
         FLOW.replace(
             "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 8, spines: 8}",
-            "{kind: rail-optimised, servers: 8, rails: 2, spines: 2}",
+            "{kind: rail-optimised, servers: 8, rails: 2, spines: 2}\n  server: none",
         )
         .replace('"0,8,1,9,2,10,3,11"', '"0-14:2"')
         .replace('"4,12,5,13,6,14,7,15"', '"1-15:2"')

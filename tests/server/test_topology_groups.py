@@ -17,7 +17,7 @@ RAILS = "{kind: rail-optimised, servers: 32, rails: 8, spines: 4}"
 
 def plan(topology: str, ranks: str = "0-7") -> str:
     return (
-        f"fabricbench: 1\nname: folded\nfabric:\n  topology: {topology}\n"
+        f"fabricbench: 1\nname: folded\nfabric:\n  server: none\n  topology: {topology}\n"
         f'jobs:\n  - {{collective: all-to-all, ranks: "{ranks}"}}\nsweep: {{data_size: 1MB}}\n'
     )
 

@@ -207,7 +207,7 @@ def fabric(draw: Draw) -> Drawn:
     if topology in ("leaf-spine", "single-switch"):
         kinds += ("scheduled",) * 2
     kind = draw.pick(kinds)
-    fields: Fields = {"topology": graph.fields}
+    fields: Fields = {"topology": graph.fields, "server": "none"}
     if draw.chance(0.4):
         fields["propagation"] = draw.pick(("0", "4ns/m", "5ns/m", "7ns/m", "7ns/m"))
     if kind == "infiniband":

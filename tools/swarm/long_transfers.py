@@ -43,7 +43,7 @@ def long_plan_of(seed: int) -> dict[str, Any]:
         "fabricbench": 1,
         "name": f"long-{seed}",
         "seed": seed,
-        "fabric": {"topology": topology, "switch": switch, "load_balancing": balancing},
+        "fabric": {"topology": topology, "server": "none", "switch": switch, "load_balancing": balancing},
         "transport": transport,
         "jobs": [_job(draw, hosts)],
     }

@@ -14,7 +14,9 @@ Fails = Callable[[Fields], bool]
 Path = tuple[str | int, ...]
 
 _NUMBER = re.compile(r"^(\d+(?:\.\d+)?)(.*)$")
-_NEEDED = frozenset({("fabricbench",), ("name",), ("fabric",), ("fabric", "topology"), ("jobs",)})
+_NEEDED = frozenset(
+    {("fabricbench",), ("name",), ("fabric",), ("fabric", "topology"), ("fabric", "server"), ("jobs",)}
+)
 
 
 def shrink(plan: Mapping[str, Any], fails: Fails, seconds: float = 60.0) -> Fields:

@@ -5,7 +5,7 @@
 
 use crate::rank_connections::{Ends, Laps, RankConnections};
 use crate::schedules::{check_chunks, schedule};
-use spec::{JobSpec, RunSpec, SpecError};
+use spec::{JobSpec, NcclConfig, RunSpec, SpecError};
 use std::ops::Range;
 use std::sync::Arc;
 use units::{HostId, Rank, Seed, StreamFamily, TransferId};
@@ -60,6 +60,8 @@ pub struct QueuePair {
     pub src_host: HostId,
     /// Host of the receiving rank.
     pub dst_host: HostId,
+    /// Ports of both hosts, where hosts are servers with adapters.
+    pub ports: Option<[u16; 2]>,
     /// Whether it sends data of the collective, not only handshakes.
     pub carries_payload: bool,
     draws: Draws,
@@ -109,6 +111,10 @@ struct JobFlows {
     first_queue_pair: u32,
     /// Host of each rank.
     hosts: Vec<u32>,
+    /// GPU of each rank, on servers.
+    gpus: Vec<u32>,
+    /// Ports of the sender and the receiver on each channel, if these have adapters of their own.
+    channel_ports: Vec<[u16; 2]>,
     /// Stream number of its random draws.
     stream: u32,
     /// Number of rounds after which they repeat.
@@ -155,6 +161,7 @@ impl OneJob<'_> {
             dst: ends.dst,
             src_host,
             dst_host,
+            ports: self.flows.ports(self.job, ends, part),
             carries_payload: self.job.connections.carries_payload(connection),
             draws: self.flows.draws,
             draw: self.draw(number),
@@ -183,6 +190,16 @@ impl OneJob<'_> {
     #[inline]
     pub fn udp_source_port(&self, number: u32) -> u16 {
         self.flows.draws.udp_source_port(self.draw(number))
+    }
+
+    /// See [`QueuePair::ports`].
+    #[inline]
+    pub fn ports(&self, number: u32) -> Option<[u16; 2]> {
+        if self.flows.adapters_of_gpu.is_empty() {
+            return None;
+        }
+        let (connection, part) = self.connection(number);
+        self.flows.ports(self.job, self.job.connections.ends(self.schedule, connection), part)
     }
 
     /// Index of the random draws of a queue pair; independent of the other jobs of the run.
@@ -249,6 +266,15 @@ fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
     if parts == 1 { bytes } else { Parts::new(bytes, parts.into()).of(part.into()) }
 }
 
+/// Ports of sender and receiver on the channels of a job, followed by those of their clearances, which take
+/// the opposite way; none if its queue pairs take those of the GPUs.
+fn channel_ports(job: &JobSpec) -> Vec<[u16; 2]> {
+    let nccl = job.work.collective().and_then(|collective| collective.nccl.as_ref());
+    let Some(NcclConfig::Ring(channels) | NcclConfig::Tree(channels)) = nccl else { return Vec::new() };
+    let there = channels.channels.iter().map(|channel| [channel.send_nic, channel.receive_nic]);
+    there.clone().chain(there.map(|[from, to]| [to, from])).collect()
+}
+
 /// Schedules, chunks and queue pairs of all jobs of a run.
 ///
 /// Numbers of chunks and queue pairs are consecutive over all jobs. Constructors: [`new`](Self::new), then
@@ -265,6 +291,10 @@ pub struct Jobs {
     has_control_messages: bool,
     /// Whether rounds of any job differ: see [`Jobs::round`].
     has_cycles: bool,
+    /// See [`Jobs::standing_for`].
+    servers: Option<u32>,
+    /// Ports of each GPU of a server; empty if hosts are not servers.
+    adapters_of_gpu: Vec<Vec<u16>>,
     draws: Draws,
 }
 
@@ -278,13 +308,26 @@ impl Jobs {
             chunks: 0,
             queue_pairs: 0,
             parts: spec.transport.qps_per_rank_pair,
-            has_control_messages: collectives.any(|each| each.rendezvous.is_some() || each.barrier),
+            has_control_messages: collectives
+                .any(|each| each.rendezvous.is_some() || each.barrier || each.nccl.is_some()),
             has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
+            servers: None,
+            adapters_of_gpu: match &spec.fabric.server {
+                Some(server) => server.adapters_of_gpu.clone(),
+                None => Vec::new(),
+            },
             draws: Draws {
                 udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
                 initial_psns: Seed(spec.seed).family("qp.initial_psn"),
             },
         }
+    }
+
+    /// The same jobs, in which the servers of rings of NCCL stand for so many: all are equal, so the
+    /// schedule has the steps of all and the transfers of a few.
+    #[must_use]
+    pub fn standing_for(self, servers: Option<u32>) -> Self {
+        Self { servers, ..self }
     }
 
     /// Adds the next job, unless it is storage, which has no schedule; returns the range of its queue pairs.
@@ -297,7 +340,7 @@ impl Jobs {
         index: u32,
         job: &JobSpec,
     ) -> Result<Range<u32>, SpecError> {
-        let schedule = schedule(spec, index, job)?;
+        let schedule = schedule(spec, index, job, self.servers)?;
         check_chunks(index, self.chunks.into(), schedule.transfers().len() as u64, self.parts)?;
         let has_sizes = job.work.collective().is_some_and(|collective| collective.round_bytes.is_some());
         let cycle = if has_sizes { job.rounds_of_a_cycle() } else { 1 };
@@ -313,6 +356,8 @@ impl Jobs {
             first_chunk: self.chunks,
             first_queue_pair,
             hosts: job.hosts.clone(),
+            gpus: job.gpus.clone(),
+            channel_ports: channel_ports(job),
             stream: job.stream,
             rounds_of_a_cycle: job.rounds_of_a_cycle(),
             connections,
@@ -320,6 +365,21 @@ impl Jobs {
         self.chunks += schedule.transfers().len() as u32 * self.parts;
         self.schedules.push(Arc::new(schedule));
         first_queue_pair..self.queue_pair_count()
+    }
+
+    /// Ports of a queue pair between servers: those of its channel, or of the GPUs of its ranks in turn.
+    #[inline]
+    fn ports(&self, job: &JobFlows, ends: Ends, part: u32) -> Option<[u16; 2]> {
+        if self.adapters_of_gpu.is_empty() {
+            return None;
+        }
+        job.channel_ports.get(ends.channel as usize).copied().or_else(|| {
+            let turn = (ends.channel + part) as usize;
+            Some([ends.src, ends.dst].map(|rank| {
+                let of_gpu = &self.adapters_of_gpu[job.gpus[rank.index()] as usize];
+                of_gpu[turn % of_gpu.len()]
+            }))
+        })
     }
 
     /// Number of chunks of all jobs, for one cycle of rounds each.

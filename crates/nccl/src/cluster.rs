@@ -4,7 +4,7 @@ use crate::communicator::{ClusterNode, Communicator};
 use crate::paths::Paths;
 use crate::point_to_point::PeerTraffic;
 use crate::rules::Rules;
-use crate::search::Graphs;
+use crate::search::{Graph, Graphs};
 use crate::settings::Settings;
 use crate::system::{Parts, Server, System};
 use crate::tuner::{Tuner, TunerInput};
@@ -72,6 +72,10 @@ pub struct Cluster {
     pub peers: PeerTraffic,
     /// Entry and exit NIC of each ring on the first node; none on one node.
     pub ring_nics: Vec<(Option<usize>, Option<usize>)>,
+    /// The same of each tree.
+    pub tree_nics: Vec<(Option<usize>, Option<usize>)>,
+    /// The same of each NVLS head.
+    pub nvls_nics: Vec<(Option<usize>, Option<usize>)>,
 }
 
 impl Cluster {
@@ -111,8 +115,17 @@ impl Cluster {
         let communicator = Communicator::connect(&nodes, &rules, settings);
         let tuner = Tuner::new(&TunerInput::new(&nodes, &communicator), &rules, settings);
         let peers = PeerTraffic::new(&nodes, &communicator, settings);
-        let rings = &domains[0].graphs.ring.channels;
-        let ring_nics = rings.iter().map(|ring| (ring.entry_nic, ring.exit_nic)).collect();
-        Self { communicator, tuner, peers, ring_nics }
+        let Graphs { ring, tree, nvls } = &domains[0].graphs;
+        let nics = |graph: &Graph| {
+            graph.channels.iter().map(|channel| (channel.entry_nic, channel.exit_nic)).collect()
+        };
+        Self {
+            ring_nics: nics(ring),
+            tree_nics: nics(tree),
+            nvls_nics: nics(nvls),
+            communicator,
+            tuner,
+            peers,
+        }
     }
 }

@@ -75,6 +75,10 @@ pub struct Answer {
     pub rings: Vec<Vec<usize>>,
     /// Entry and exit NIC of each ring on the first node.
     pub ring_nics: Vec<(Option<usize>, Option<usize>)>,
+    /// The same of each tree; channel c uses tree c mod length.
+    pub tree_nics: Vec<(Option<usize>, Option<usize>)>,
+    /// The same of each NVLS head.
+    pub nvls_nics: Vec<(Option<usize>, Option<usize>)>,
     /// Bytes of a chunk of send and receive, before it is adapted to the transfer.
     pub peer_chunk_bytes: u64,
     /// Variables without an effect on this answer, in the order given.
@@ -158,6 +162,8 @@ impl Query {
             channels: cluster.communicator.channels,
             nvls: cluster.communicator.nvls,
             ring_nics: cluster.ring_nics.clone(),
+            tree_nics: cluster.tree_nics.clone(),
+            nvls_nics: cluster.nvls_nics.clone(),
             peer_chunk_bytes: cluster.peers.chunk_bytes,
             ignored,
             operations: self.sizes.iter().map(of_size).collect(),

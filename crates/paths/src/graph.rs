@@ -19,6 +19,13 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
         .builder()
         .build()
         .map_err(|error| unsupported("fabric.topology", error, "a network within these limits"))?;
+    if let Some(server) = &spec.server {
+        if graph.attachments.len() > graph.hosts() {
+            let found = "hosts with several ports as adapters of servers";
+            return Err(unsupported("fabric.server", found, "hosts of the topology with one port each"));
+        }
+        graph = graph.with_servers(server.adapters as usize);
+    }
     add_delays(&spec.extra_delays, &mut graph)?;
     if let Some(given) = &spec.addresses {
         addresses::assign(given, &mut graph)?;

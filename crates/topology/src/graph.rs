@@ -149,6 +149,60 @@ impl Graph {
         })
     }
 
+    /// The same network with servers: every `adapters` consecutive hosts, each with one port, become one host
+    /// with their ports, in this order. Hosts are named anew, `host0`, `host1`, ..., as are their addresses.
+    ///
+    /// # Panics
+    /// If a host has another number of ports, or the hosts are not a multiple of `adapters`.
+    #[must_use]
+    pub fn with_servers(self, adapters: usize) -> Self {
+        let adapters_before = self.hosts;
+        let hosts = adapters_before / adapters;
+        assert!(self.attachments.len() == adapters_before && hosts * adapters == adapters_before);
+        // Node and link of an adapter have its number; ports of hosts are numbered port by port.
+        let node_of = |node: NodeId| match node.index().checked_sub(adapters_before) {
+            None => NodeId::from_index(node.index() / adapters),
+            Some(switch) => NodeId::from_index(hosts + switch),
+        };
+        let link_of = |link: LinkId| match link.index() < adapters_before {
+            true => LinkId::from_index(link.index() % adapters * hosts + link.index() / adapters),
+            false => link,
+        };
+        let end_of = |end: End| match end.node.index() < adapters_before {
+            true => End { node: node_of(end.node), port: (end.node.index() % adapters) as u16 },
+            false => End { node: node_of(end.node), port: end.port },
+        };
+        let moved = |port: &Port| {
+            let peer = end_of(End { node: port.peer, port: port.peer_port });
+            Port { link: link_of(port.link), peer: peer.node, peer_port: peer.port }
+        };
+        let servers =
+            self.nodes[..adapters_before].chunks(adapters).enumerate().map(|(server, members)| Node {
+                name: format!("host{server}"),
+                ports: members.iter().map(|member| moved(&member.ports[0])).collect(),
+                ..members[0].clone()
+            });
+        let switches = self.nodes[adapters_before..]
+            .iter()
+            .map(|switch| Node { ports: switch.ports.iter().map(moved).collect(), ..switch.clone() });
+        let nodes: Vec<Node> = servers.chain(switches).collect();
+        let mut links = self.links.clone();
+        for (id, link) in (0..).map(LinkId).zip(&self.links) {
+            links[link_of(id).index()] = Link { ends: link.ends.map(end_of), ..*link };
+        }
+        let mut attachments = self.attachments.clone();
+        for (index, attachment) in self.attachments.iter().enumerate() {
+            let id = link_of(LinkId::from_index(index)).index();
+            attachments[id] = Attachment {
+                host: HostId((index / adapters) as u32),
+                host_port: (index % adapters) as u16,
+                switch: node_of(attachment.switch),
+                ..*attachment
+            };
+        }
+        Self { nodes, links, attachments, hosts, planes: 1 }
+    }
+
     /// Marks all switches connected to one.
     fn reach(&self, switch: usize, reached: &mut [bool]) {
         let mut pending = vec![switch];
@@ -277,6 +331,23 @@ mod tests {
         assert!(!rails(3, 4, 0, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, false).build().unwrap().is_joined_by_switches());
+    }
+
+    #[test]
+    fn consecutive_hosts_become_the_ports_of_a_server() {
+        let adapters = rails(3, 4, 2, 1, false).build().unwrap();
+        let graph = adapters.clone().with_servers(4);
+        check_consistency(&graph);
+        assert_eq!((graph.hosts(), graph.attachments.len(), graph.switches()), (3, 12, 6));
+        for adapter in 0..12 {
+            let (server, port) = (HostId(adapter / 4), (adapter % 4) as u16);
+            let moved = graph.attachment(graph.attachment_of(server, port));
+            let before = adapters.attachment(AttachmentId(adapter));
+            assert_eq!((moved.host, moved.host_port), (server, port));
+            assert_eq!(graph.node(moved.switch).name, adapters.node(before.switch).name);
+            assert_eq!((moved.switch_port, moved.ip, moved.mac), (before.switch_port, before.ip, before.mac));
+        }
+        assert!(graph.is_joined_by_switches());
     }
 
     #[test]

@@ -36,4 +36,7 @@ pub enum WorkloadError {
     /// The schedule would not fit in memory.
     #[error("{transfers} transfers; a schedule has at most {limit}")]
     TooManyTransfers { transfers: u64, limit: u64 },
+    /// NCCL has no such schedule over these servers.
+    #[error("{reason}")]
+    Servers { reason: String },
 }

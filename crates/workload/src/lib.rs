@@ -13,7 +13,8 @@
 //! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s, in closed form or as lists that a
 //!    [`ScheduleBuilder`] checks; the handshake of MPI before large messages ([`with_rendezvous`]); rounds
 //!    that differ, with barriers ([`in_phases`]); rings too large for numbered transfers ([`Relay`]);
-//! 6. `volume`: size of a schedule, computed without building it ([`volume_for`]).
+//! 6. `servers`: collectives as NCCL runs them over servers with several GPUs ([`nccl_schedule`]);
+//! 7. `volume`: size of a schedule, computed without building it ([`volume_for`]).
 //!
 //! A new algorithm is a file in `patterns`, with its module and its entry in `patterns/mod.rs`.
 //!
@@ -28,6 +29,7 @@ mod parts;
 mod patterns;
 mod registry;
 mod schedule;
+mod servers;
 mod shape;
 mod volume;
 
@@ -39,8 +41,12 @@ pub use registry::{
     LISTED_TRANSFERS_MAX, TRANSFERS_MAX, check_schedule, check_transfers, find, schedule_for,
 };
 pub use schedule::{
-    HANDSHAKE_TRANSFERS, Message, Relay, Schedule, ScheduleBuilder, Successors, Transfer, barrier_transfers,
-    in_phases, with_rendezvous,
+    HANDSHAKE_TRANSFERS, Message, RankTimes, Relay, Schedule, ScheduleBuilder, Successors, Transfer,
+    barrier_transfers, in_phases, with_rendezvous,
+};
+pub use servers::{
+    NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, ScaleUpHops, ServerRanks, nccl_schedule,
+    nccl_volume,
 };
 pub use shape::{Shape, shares};
 pub use volume::{Volume, volume_for};

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabricbench.plan.nccl import SIZES, VERSION, Question, graph_rows, size_rows
+from fabricbench.plan.jobs.library import NCCL_VERSION
+from fabricbench.plan.nccl import SIZES, Question, graph_rows, size_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,7 +101,7 @@ def nccl(
     *,
     topology: str | Path | None = None,
     servers: int = 1,
-    version: str = VERSION,
+    version: str = NCCL_VERSION,
     variables: Mapping[str, str] | None = None,
     collective: str = "all-reduce",
     sizes: str = SIZES,

@@ -90,14 +90,14 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def servers(incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the shipped servers that begin with a text."""
-    from fabricbench.plan.server import shipped_servers
+    from fabricbench.plan.fabric.server import shipped_servers
 
     yield from ((name, "") for name in shipped_servers() if name.startswith(incomplete))
 
 
 def nccl_collectives(incomplete: str) -> list[str]:
     """Return the collectives of `nccl` that begin with a text."""
-    from fabricbench.plan.nccl import COLLECTIVES
+    from fabricbench.plan.jobs.nccl_run import COLLECTIVES
 
     return [name for name in COLLECTIVES if name.startswith(incomplete)]
 

@@ -9,9 +9,11 @@ from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, OF_ALL_ROWS
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, FieldProblem, Problem
-from fabricbench.plan.fabric.check import check_fabric, check_topology
+from fabricbench.plan.fabric.check import check_fabric, check_topology, server_warnings
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.jobs.check import check_jobs, check_ranks, check_solo, check_tcp
+from fabricbench.plan.jobs.check_library import check_library, library_warnings
+from fabricbench.plan.jobs.nccl_run import qp_mode
 from fabricbench.plan.model import Plan
 from fabricbench.plan.rate_scale import scale_warnings
 from fabricbench.plan.sweep.check import check_shares, check_sizes, check_variants, size_warnings
@@ -123,6 +125,8 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> l
         return document.problems(field_problems)
     if not field_problems:
         field_problems += check_ranks(plan, document)
+    if not field_problems:
+        field_problems += check_library(plan)
     for check in (check_transport, check_fabric, check_jobs, check_tcp, check_solo, check_sizes):
         field_problems += check(plan)
     field_problems += check_criteria(plan, document, variant)
@@ -139,9 +143,11 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> l
 def plan_warnings(plan: Plan) -> Iterator[FieldProblem]:
     """Yield the settings that are valid but hardly intended."""
     yield from scale_warnings(plan)
+    yield from server_warnings(plan)
+    yield from library_warnings(plan)
     yield from size_warnings(plan)
     for index, job in enumerate(plan.jobs):
-        if job.algorithm == "double-binary-tree" and plan.transport.qp_mode == "per_chunk":
+        if job.algorithm == "double-binary-tree" and qp_mode(plan) == "per_chunk":
             actual = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
             hint = "set `transport.qp_mode: per_pair`"
             yield FieldProblem(("jobs", index, "algorithm"), actual, hint=hint)

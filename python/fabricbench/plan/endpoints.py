@@ -33,5 +33,8 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     for number, job in enumerate(spec["jobs"]):
         if job_kind(job) is JobKind.STORAGE:
             yield Unsupported(f"jobs[{number}].work.kind", "storage", allowed, why)
+    if spec["fabric"].get("server") is not None:
+        reason = "endpoints have an adapter and no GPUs"
+        yield Unsupported("fabric.server", "servers with GPUs", "`fabric.server: none` on hosts", reason)
     if spec["tcp"]:
         yield Unsupported("tcp", "TCP traffic beside the jobs", allowed, why)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Estimate as Estimate,
         LinkDescription as LinkDescription,
         NcclAnswer as NcclAnswer,
+        NcclChosen as NcclChosen,
         PathChoice as PathChoice,
         PortDescription as PortDescription,
         QueuePairDescription as QueuePairDescription,

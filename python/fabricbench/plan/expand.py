@@ -22,6 +22,7 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fabric.load_balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
+from fabricbench.plan.jobs.nccl_run import qp_mode
 from fabricbench.plan.model import Plan
 from fabricbench.plan.rate_scale import scaled
 from fabricbench.plan.sweep.cases import BASE_CASE, Case
@@ -248,7 +249,8 @@ def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
 
 
 def _transport(plan: Plan) -> TransportSpec:
-    return plan.transport.run_spec(plan.fabric.topology.host_link.rate_bps)
+    spec = plan.transport.run_spec(plan.fabric.topology.host_link.rate_bps)
+    return {**spec, "qp_mode": qp_mode(plan)}
 
 
 def run_seed(seed: int, iteration: int) -> int:

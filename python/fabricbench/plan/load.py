@@ -32,6 +32,7 @@ from fabricbench.plan.fields.spec_fields import field_of, number_text, range_tex
 from fabricbench.plan.loaded_plan import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
+from fabricbench.plan.server import with_server
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import (
     VariantDocument,
@@ -177,7 +178,8 @@ def _load(
     profile, configurations = profile_of(document, path), Configurations(path)
 
     def with_profiles(variant: Document) -> Configured:
-        return configurations.applied(with_nic(profile.applied(variant) if profile else variant))
+        variant = with_server(profile.applied(variant) if profile else variant, path)
+        return configurations.applied(with_nic(variant))
 
     own_configured = with_profiles(document)
     plan = validate(own_configured.document)

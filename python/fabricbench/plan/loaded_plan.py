@@ -109,7 +109,7 @@ class LoadedPlan:
             title=self.plan.title,
             trials=len(self.trials),
             ranks=sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
-            hosts=max(variant.plan.fabric.topology.host_count for variant in self.variants),
+            hosts=max(variant.plan.fabric.host_count for variant in self.variants),
             variants=[variant.name for variant in self.plan.variants],
             data_size_min_bytes=min(sizes),
             data_size_max_bytes=max(sizes),

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fabricbench.plan._run_spec import ObserveSpec
 from fabricbench.plan.criteria import Criterion
@@ -10,6 +10,7 @@ from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Duration, Name, OneLine
+from fabricbench.plan.jobs.library import fill_plan
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.sweep.model import Search, Sweep
@@ -222,6 +223,12 @@ class Plan(PlanModel):
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def prepared(cls, data: Any) -> Any:
+        """Return the plan with fields of the transport and the fabric that libraries of jobs set."""
+        return fill_plan(data)
 
     @property
     def data_priorities(self) -> frozenset[int]:

@@ -16,28 +16,18 @@ from fabricbench.plan import engine
 from fabricbench.plan.devices.json_text import content_of, text_of
 from fabricbench.plan.devices.nccl_hardware import hardware_of
 from fabricbench.plan.errors import Place, PlanError, Problem
-from fabricbench.plan.server import load_server, shipped_servers
+from fabricbench.plan.fabric.server import shipped_servers
+from fabricbench.plan.jobs.library import NCCL_VERSION
+from fabricbench.plan.jobs.nccl_run import COLLECTIVES
+from fabricbench.plan.server import load_server
 from fabricbench.units import UnitError
 from fabricbench.words import close_match_hint, same_name
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import NcclAnswer
 
-VERSION: Final = "2.30"
-"""Version of NCCL whose rules apply by default."""
 SIZES: Final = "8B:16GB"
 """Sizes by default."""
-COLLECTIVES: Final[Mapping[str, Any]] = {
-    "all-reduce": {"collective": "AllReduce"},
-    "all-gather": {"collective": "AllGather"},
-    "reduce-scatter": {"collective": "ReduceScatter"},
-    "broadcast": {"collective": "Broadcast"},
-    "reduce": {"collective": "Reduce"},
-    "all-to-all": "all_to_all",
-    "send-receive": "send_receive",
-}
-"""Collectives by name, in the core's JSON. Those without `collective` are transfers between ranks, which have
-no algorithm and which the tuner does not estimate."""
 RANKS_MAX: Final = 65_536
 _SIZES_MAX: Final = 1_000
 _SIZES_ALLOWED: Final = 'sizes such as "1MB", "1MB,16MB" or "8B:16GB", which doubles'
@@ -60,7 +50,7 @@ class Question:
     server: str | None = None
     topology: Path | None = None
     servers: int = 1
-    version: str = VERSION
+    version: str = NCCL_VERSION
     variables: Mapping[str, str] | None = None
     collective: str = "all-reduce"
     sizes: str = SIZES

@@ -1,225 +1,20 @@
-"""Servers with GPUs: GPUs, scale-up domain, adapters, PCIe and CPUs; those that are shipped, and files.
-
-A shipped server is a file of `servers/` whose `sources` name the origin of every value. NCCL's rules read a
-server by `Server.hardware`.
-"""
+"""Reads servers with GPUs that users name: shipped ones, and files; see `fabricbench.plan.fabric.server`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing import Final
 
 from fabricbench.plan.document.document import Document, read_file
-from fabricbench.plan.document.shipped import find_named
+from fabricbench.plan.document.overrides import Written, put
+from fabricbench.plan.document.shipped import NO_FILE, find_named
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import FieldProblem, PlanError
-from fabricbench.plan.fields.base import PlanModel, shown
-from fabricbench.plan.fields.quantities import OneLine, Rate, Time
-from fabricbench.units import UnitError, describe, format_rate
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.fabric.server import Server, server_problems, shipped_servers
+from fabricbench.words import one_line
 
-_SHIPPED: Final = Path(__file__).parent / "servers"
-_GPUS_MAX: Final = 64
-"""Most GPUs, and adapters, of a server."""
-_DOMAIN_SERVERS_MAX: Final = 144
-_RATE_BPS_MAX: Final = 8_000_000_000_000
-"""Highest rate of an adapter or a chip-to-chip link [bit/s]."""
-_MBYTE_BITS: Final = 8_000_000
-_PS_PER_US: Final = 1_000_000
-_CAPABILITY: Final = re.compile(r"(1?[0-9])\.([0-9])", re.ASCII)
-_CAPABILITY_ALLOWED: Final = "a compute capability of CUDA such as 9.0"
-
-
-def parse_capability(value: object) -> int:
-    """Read a compute capability of CUDA, such as 9.0, as ten times its value.
-
-    Raises:
-        UnitError: It is something else.
-    """
-    match = _CAPABILITY.fullmatch(str(value)) if isinstance(value, float | str) else None
-    if match is None:
-        raise UnitError(describe(value), _CAPABILITY_ALLOWED)
-    return 10 * int(match[1]) + int(match[2])
-
-
-def parse_nics_of_gpus(value: object) -> tuple[tuple[int, ...], ...]:
-    """Read the adapters of each GPU: a number, or a list of numbers for several.
-
-    Raises:
-        UnitError: It is something else.
-    """
-    if not isinstance(value, list):
-        raise UnitError(describe(value), "a list with the adapter of each GPU")
-    return tuple(_nics(item) for item in value)
-
-
-def _nics(item: object) -> tuple[int, ...]:
-    nics = item if isinstance(item, list) else [item]
-    if not nics or any(type(nic) is not int or not 0 <= nic < _GPUS_MAX for nic in nics):
-        raise UnitError(f"{shown(item)} in the list", "numbers of adapters from 0, or lists of them")
-    return tuple(nics)
-
-
-Capability = Annotated[
-    int, BeforeValidator(parse_capability), WithJsonSchema({"type": "number", "examples": [9.0]})
-]
-NicsOfGpus = Annotated[
-    tuple[tuple[int, ...], ...],
-    BeforeValidator(parse_nics_of_gpus),
-    WithJsonSchema({"type": "array", "examples": [[0, 1, 2, 3]]}),
-]
-Generation = Annotated[int, Field(ge=1, le=6)]
-Processor = Literal[
-    "intel-broadwell",
-    "intel-skylake",
-    "intel-sapphire-rapids",
-    "intel-emerald-rapids",
-    "amd-zen2",
-    "amd-zen4",
-    "amd-zen5",
-    "arm",
-    "power9",
-    "zhaoxin",
-    "yongfeng",
-    "other",
-]
-
-
-class ScaleUp(PlanModel):
-    """Scale-up domain of GPUs that NVLink joins."""
-
-    kind: Literal["nvswitch", "mesh"] = Field(
-        description="`nvswitch`: switches join all GPUs; `mesh`: each pair of GPUs has links of its own."
-    )
-    links: int = Field(
-        ge=1, le=72, description="NVLinks of a GPU to the switches, or between each pair of GPUs."
-    )
-    rate_bps: Rate = Field(alias="rate", description="Rate of a GPU to all others together, one way [bit/s].")
-    latency_ps: Time = Field(alias="latency", description="Latency between two GPUs [time].")
-    servers: int = Field(
-        default=1, ge=1, le=_DOMAIN_SERVERS_MAX, description="Servers that one domain joins (MNNVL)."
-    )
-
-
-class Adapter(PlanModel):
-    """Adapter as NCCL uses it: one device, even if several ports are bonded."""
-
-    rate_bps: Rate = Field(alias="rate", description="Rate of the device, all ports together [bit/s].")
-    ports: int = Field(default=1, ge=1, le=16, description="Ports of which the device consists.")
-    latency_ps: Time = Field(
-        default=0,
-        alias="latency",
-        description="Latency that the network plugin reports to NCCL's tuner [time].",
-    )
-    pcie: Generation = Field(description="Generation of PCIe whose 16 lanes are as fast as its own.")
-    gpu_direct: bool = Field(default=True, description="GPUDirect RDMA is supported.")
-
-
-class Pcie(PlanModel):
-    """PCIe between GPUs, adapters and CPUs."""
-
-    generation: Generation = Field(description="Generation of the links of GPUs and switches, 16 lanes each.")
-    gpus_per_switch: int = Field(
-        default=1, ge=1, le=_GPUS_MAX, description="GPUs on one switch, or on one CPU without switches."
-    )
-    layout: Literal["switch", "two-switches", "nic-at-cpu", "cpu"] = Field(
-        default="switch",
-        description="`switch`: a GPU and its adapter on one switch; `two-switches`: the GPU on a further "
-        "switch below; `nic-at-cpu`: GPUs on switches, adapters on the CPU; `cpu`: no switches.",
-    )
-
-
-class Cpu(PlanModel):
-    """CPUs of a server."""
-
-    processor: Processor = Field(description="Vendor and generation, as far as NCCL distinguishes them.")
-    numa_nodes: int = Field(
-        ge=1, le=16, description="NUMA nodes among which PCIe switches are divided evenly."
-    )
-
-
-class Server(PlanModel):
-    """A server with GPUs that are all connected alike."""
-
-    description: OneLine = Field(default="", description="What the server is, in a line.")
-    gpus: int = Field(ge=1, le=_GPUS_MAX, description="GPUs of a server.")
-    compute_capability: Capability = Field(description="Compute capability of CUDA, such as 9.0.")
-    nics: int = Field(ge=0, le=_GPUS_MAX, description="Adapters for the scale-out network.")
-    nic: Adapter | None = Field(default=None, description="The adapters.")
-    nic_of_gpu: NicsOfGpus | None = Field(
-        default=None, description="Adapter near each GPU, or a list of several; by default divided evenly."
-    )
-    scale_up: ScaleUp | None = Field(default=None, description="Scale-up domain; none: GPUs use PCIe.")
-    c2c_bps: Rate | None = Field(
-        default=None, alias="c2c", description="Rate of the chip-to-chip link of a GPU to its CPU [bit/s]."
-    )
-    pcie: Pcie = Field(description="PCIe.")
-    cpu: Cpu = Field(description="CPUs.")
-    peer_to_peer: bool = Field(default=True, description="GPUs access one another directly.")
-    sources: dict[str, OneLine] = Field(
-        default={},
-        description="Origin of each value, by field; `inferred` marks a conclusion.",
-    )
-
-    def nics_by_gpu(self) -> tuple[tuple[int, ...], ...]:
-        """Return the adapters near each GPU."""
-        if self.nic_of_gpu is not None:
-            return self.nic_of_gpu
-        if self.nics >= self.gpus:
-            owners = [nic * self.gpus // self.nics for nic in range(self.nics)]
-            return tuple(
-                tuple(nic for nic, owner in enumerate(owners) if owner == gpu) for gpu in range(self.gpus)
-            )
-        return tuple((gpu * self.nics // self.gpus,) if self.nics else () for gpu in range(self.gpus))
-
-    def hardware(self) -> dict[str, Any]:
-        """Return the server as NCCL's rules read it, in the core's JSON."""
-        nics_by_gpu = self.nics_by_gpu()
-        first_gpu = [
-            next(gpu for gpu, nics in enumerate(nics_by_gpu) if nic in nics) for nic in range(self.nics)
-        ]
-        generation = f"Gen{self.pcie.generation}"
-        adapter = self.nic
-        return {
-            "gpus": self.gpus,
-            "capability": self.compute_capability,
-            "nvlink": self._nvlink(),
-            "c2c": None if self.c2c_bps is None else self.c2c_bps // _MBYTE_BITS,
-            "gpu_of_nic": first_gpu,
-            "nic": {
-                "bandwidth": 0 if adapter is None else adapter.rate_bps // _MBYTE_BITS,
-                "latency_us": 0.0 if adapter is None else adapter.latency_ps / _PS_PER_US,
-                "pcie": generation if adapter is None else f"Gen{adapter.pcie}",
-                "gpu_direct": adapter is not None and adapter.gpu_direct,
-            },
-            "pcie": generation,
-            "gpus_per_switch": self.pcie.gpus_per_switch,
-            "layout": self.pcie.layout.replace("-", "_"),
-            "cpus": self.cpu.numa_nodes,
-            "processor": processor_name(self.cpu.processor),
-            "peer_to_peer": self.peer_to_peer,
-            "hosts": 1 if self.scale_up is None else self.scale_up.servers,
-        }
-
-    def _nvlink(self) -> Any:
-        if self.scale_up is None:
-            return "none"
-        return {{"nvswitch": "switch", "mesh": "mesh"}[self.scale_up.kind]: self.scale_up.links}
-
-
-def processor_name(processor: str) -> str:
-    """Return the core's name of a processor."""
-    return processor.replace("-", "_")
-
-
-@cache
-def shipped_servers() -> dict[str, Path]:
-    """Return the shipped servers by name, in the order of the names."""
-    return {path.stem: path for path in sorted(_SHIPPED.glob("*.yaml"))}
+_FIELD: Final = ("fabric", "server")
+_SUFFIXES: Final = (".yaml", ".yml")
 
 
 def load_server(name: str) -> Server:
@@ -237,31 +32,28 @@ def load_server(name: str) -> Server:
 
 
 def _check(server: Server, document: Document) -> None:
-    problems = list(_problems(server))
+    problems = list(server_problems(server))
     if problems:
         raise PlanError(document.problems(problems))
 
 
-def _problems(server: Server) -> Iterator[FieldProblem]:
-    """Yield the contradictions between fields."""
-    if server.nics and server.nic is None:
-        yield FieldProblem(("nics",), f"{server.nics} without `nic`", "`nic` with the adapters' rate")
-    rates = (
-        (("nic", "rate"), None if server.nic is None else server.nic.rate_bps),
-        (("c2c",), server.c2c_bps),
-    )
-    for path, rate_bps in rates:
-        if rate_bps is not None and not _MBYTE_BITS <= rate_bps <= _RATE_BPS_MAX:
-            limits = f"{format_rate(_MBYTE_BITS)} to {format_rate(_RATE_BPS_MAX)}"
-            yield FieldProblem(path, format_rate(rate_bps), limits)
-    if server.nic_of_gpu is not None and len(server.nic_of_gpu) != server.gpus:
-        count = f"a list of {len(server.nic_of_gpu)}"
-        yield FieldProblem(("nic_of_gpu",), count, f"an item for each of the {server.gpus} GPUs")
-        return
-    listed = {nic for nics in server.nics_by_gpu() for nic in nics}
-    if too_large := sorted(nic for nic in listed if nic >= server.nics):
-        yield FieldProblem(("nic_of_gpu",), f"adapter {too_large[0]}", f"0 to {server.nics - 1}")
-    elif missing := sorted(set(range(server.nics)) - listed):
-        yield FieldProblem(("nic_of_gpu",), f"no GPU with adapter {missing[0]}", "each adapter near a GPU")
-    if server.scale_up is not None and server.scale_up.kind == "mesh" and server.scale_up.servers > 1:
-        yield FieldProblem(("scale_up", "servers"), str(server.scale_up.servers), "1 with `kind: mesh`")
+def with_server(document: Document, plan_path: Path) -> Document:
+    """Return a plan, or a variant of one, with the server of the file that it names in place of the name.
+
+    Raises:
+        PlanError: The file is not next to the plan, or has errors.
+    """
+    name = document.value(_FIELD)
+    if not isinstance(name, str) or not name.endswith(_SUFFIXES):
+        return document  # shipped ones are read with the fields
+    actual = f'"{one_line(name, 200)}"'
+    if plan_path == NO_FILE or "\0" in name:
+        hint = "write its values into the plan, or run the plan from a file"
+        raise PlanError([document.problem(_FIELD, f"{actual} of a plan that is no file", "a file", hint)])
+    path = plan_path.parent / name
+    if not path.is_file():
+        allowed = f"a file next to the plan, or {', '.join(shipped_servers())}"
+        raise PlanError([document.problem(_FIELD, f"no file {actual}", allowed)])
+    load_server(str(path))
+    written = Written(read_file(path, str(path)).data, document.place(_FIELD), "{} {}")
+    return put(document, list(_FIELD), written)

@@ -91,18 +91,27 @@ def _check_ranks_are_free(loaded: LoadedPlan) -> None:
 
 
 def _placement_overrides(loaded: LoadedPlan, number: int) -> Iterator[str]:
-    """Yield an override for each job that moves its ranks to the hosts of the placement."""
+    """Yield an override for each job that moves its ranks to the hosts, or GPUs, of the placement."""
     spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
     estimate = next((trial_estimate for trial_estimate in loaded.estimates if trial_estimate), None)
-    hosts_by_job = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
-    hosts = (
-        estimate["hosts"] if estimate else 1 + max(host for job_hosts in hosts_by_job for host in job_hosts)
-    )
-    width = int(spec["fabric"]["topology"].get("rails", 1))
+    server = spec["fabric"].get("server")
+    width = len(server["adapters_of_gpu"]) if server else int(spec["fabric"]["topology"].get("rails", 1))
+    ranks_by_job = [dict.fromkeys(_members(job, width)) for job in spec["jobs"]]
+    hosts = 1 + max(rank for job_ranks in ranks_by_job for rank in job_ranks)
+    if estimate:
+        hosts = estimate["hosts"] * (width if server else 1)
     order = _order(f"{loaded.plan.seed}/placement/{number}", hosts // width)
-    for index, ranks in enumerate(hosts_by_job):
+    for index, ranks in enumerate(ranks_by_job):
         placed_ranks = [order[host // width] * width + host % width for host in ranks]
         yield f"jobs.{index}.ranks={json.dumps(placed_ranks)}"
+
+
+def _members(job: Mapping[str, Any], gpus: int) -> Iterator[int]:
+    """Yield the host of each rank of a job as `ranks` of a plan names it, or its GPU on servers."""
+    if "gpus" not in job:
+        yield from job["hosts"]
+        return
+    yield from (host * gpus + gpu for host, gpu in zip(job["hosts"], job["gpus"], strict=True))
 
 
 def _order(text: str, count: int) -> list[int]:

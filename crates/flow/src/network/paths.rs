@@ -129,7 +129,7 @@ impl Paths {
             return Ok(());
         }
         for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
-            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+            let (from, to) = self.ends(&pair);
             if !self.network.is_reachable([from, to]) {
                 let hosts = format!("host {} cannot reach host {}", pair.src_host, pair.dst_host);
                 let field = format!("jobs[{}].hosts", pair.job);
@@ -137,6 +137,17 @@ impl Paths {
             }
         }
         Ok(())
+    }
+
+    /// Host ports of the data of a queue pair.
+    fn ends(&self, pair: &QueuePair) -> (AttachmentId, AttachmentId) {
+        let graph = &self.network.graph;
+        match pair.ports {
+            Some([from, to]) => {
+                (graph.attachment_of(pair.src_host, from), graph.attachment_of(pair.dst_host, to))
+            }
+            None => graph.attachments_between(pair.src_host, pair.dst_host, pair.part),
+        }
     }
 
     /// The path of a chunk.
@@ -150,7 +161,7 @@ impl Paths {
     /// [`Self::find_ack_legs`].
     pub(crate) fn find(&self, jobs: &Jobs, chunk: u32, path: &mut Path) {
         let (chunk, _, pair) = jobs.chunk_with_pair(chunk);
-        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        let (from, to) = self.ends(&pair);
         let WireBytes { wire_bytes, ack_weight, .. } = self.wire_bytes_of(chunk.bytes);
         (path.source, path.destination) = (from, to);
         (path.wire_bytes, path.ack_weight) = (wire_bytes, ack_weight);
@@ -161,7 +172,7 @@ impl Paths {
 
     /// Finds the path of a queue pair; returns its destination.
     pub(crate) fn find_data_legs(&self, pair: &QueuePair, legs: &mut Vec<Leg>) -> AttachmentId {
-        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        let (from, to) = self.ends(pair);
         let entropy = self.hash.of([from, to], pair.udp_source_port(), pair.identity);
         self.network.find_legs([from, to], entropy, Some(pair.number), legs);
         to
@@ -177,7 +188,7 @@ impl Paths {
     /// The link on which a chunk leaves its host, and the bytes for which it occupies it.
     pub(crate) fn host_link_and_bytes(&self, jobs: &Jobs, chunk: u32) -> (u32, u64) {
         let (chunk, _, pair) = jobs.chunk_with_pair(chunk);
-        let (from, _) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        let (from, _) = self.ends(&pair);
         (self.network.link_from_host(from), self.wire_bytes_of(chunk.bytes).wire_bytes)
     }
 

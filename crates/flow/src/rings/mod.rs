@@ -121,7 +121,8 @@ impl Rings {
 
 /// A job as a relay, if it is one, however many transfers it has.
 pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
-    let pattern = &job.work.collective()?.pattern;
+    let collective = job.work.collective().filter(|_| spec.fabric.server.is_none())?;
+    let pattern = &collective.pattern;
     let (name, algorithm, shape) = (&pattern.collective, &pattern.algorithm, shape(spec, job, pattern));
     match workload::check_schedule(name, algorithm, &shape) {
         Ok(pattern) => pattern.relay(&shape),

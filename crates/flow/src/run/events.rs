@@ -23,6 +23,8 @@ pub(crate) enum Event {
     Delivered { chunk: u32, slot: u32 },
     /// A transfer is received and processed.
     Processed { transfer: u32, job: u32 },
+    /// A rank has finished with a transfer.
+    Finished { transfer: u32, job: u32 },
     /// A chunk is acknowledged.
     Acknowledged { chunk: u32, slot: u32 },
     /// The window of a queue pair opens.

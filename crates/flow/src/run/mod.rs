@@ -1,6 +1,7 @@
 //! Event loop of the flow model: posts transfers that may start, sends their chunks as flows within the
 //! window of each queue pair, processes events, and passes rows to the observer.
 
+mod equal_servers;
 pub(crate) mod events;
 mod job_state;
 #[cfg(test)]
@@ -12,17 +13,19 @@ use crate::output::progress::{Progress, ProgressReporter};
 use crate::output::recorder::Recorder;
 use crate::output::{ChunkTimes, FlowSummary, JobResult, row};
 use crate::rings::Rings;
-use crate::set_up::{jobs_of, paths_of};
+use crate::set_up::{jobs_of, jobs_standing_for, paths_of};
 use crate::sharing::Sharing;
 use crate::sharing::queued_flows::FlowProgress;
 use crate::sharing::sender_port::NewFlow;
+pub(crate) use equal_servers::EqualServers;
 use events::{Event, Events};
 use job_state::JobState;
-use jobs::{Chunk, Jobs, Observer, RunError};
+use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
 use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span};
 use windows::{Connection, NextAction};
+use workload::Message;
 
 /// Number of queue pairs that are retained even if idle.
 const CONNECTIONS_MIN: usize = 1_024;
@@ -96,6 +99,10 @@ struct Run<'a> {
     delivered_bytes: u64,
     /// Path of the chunk being sent.
     path: Path,
+    /// Time on an idle path of the clearances of NCCL, by queue pair.
+    clearance_spans: HashMap<u32, Span>,
+    /// Servers for which those of the run stand.
+    servers: EqualServers,
     /// Scratch space: transfers that may start now.
     started: Vec<u32>,
 }
@@ -106,6 +113,11 @@ struct Run<'a> {
 /// When the spec cannot be run, the model does not cover it, or the observer requests a stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
     let mut paths = paths_of(spec)?;
+    if let Some(servers) = EqualServers::find(spec, &paths) {
+        let spec = EqualServers::first_two(spec);
+        let jobs = jobs_standing_for(servers.count(), &spec, &paths)?;
+        return by_events(&spec, paths, jobs, servers, observer);
+    }
     let rings = Rings::find(spec, &mut paths);
     if let Some(rings) = rings.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
         rings.check_delays(spec, &paths)?;
@@ -115,7 +127,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     if let Some(rings) = rings {
         return rings.rows(spec, &jobs, observer);
     }
-    by_events(spec, paths, jobs, observer)
+    by_events(spec, paths, jobs, EqualServers::default(), observer)
 }
 
 /// Runs a spec event by event.
@@ -123,18 +135,19 @@ pub(crate) fn by_events(
     spec: &RunSpec,
     paths: Paths,
     jobs: Jobs,
+    servers: EqualServers,
     observer: &mut dyn Observer<Progress>,
 ) -> Result<FlowSummary, RunError> {
-    let mut run = Run::new(spec, paths, jobs)?;
+    let mut run = Run::new(spec, paths, jobs, servers)?;
     run.start();
     run.process_events(observer)?;
     Ok(run.summary())
 }
 
 impl<'a> Run<'a> {
-    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs) -> Result<Self, SpecError> {
+    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs, servers: EqualServers) -> Result<Self, SpecError> {
         let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
-        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
+        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job, &servers)).collect();
         Ok(Self {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
@@ -145,6 +158,8 @@ impl<'a> Run<'a> {
             recorder,
             delivered_bytes: 0,
             path: Path::default(),
+            clearance_spans: HashMap::new(),
+            servers,
             started: Vec::new(),
             spec,
             jobs,
@@ -168,7 +183,7 @@ impl<'a> Run<'a> {
     }
 
     fn process_events(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
-        let total_bytes = self.jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum();
+        let total_bytes = self.servers.total_bytes(&self.jobs);
         let mut reporter = ProgressReporter::new(total_bytes);
         let mut now = Instant::ZERO;
         while let Some(at) = self.events.next_at() {
@@ -195,6 +210,7 @@ impl<'a> Run<'a> {
             Event::PortDue { version, port } => self.port_due(now, port, version),
             Event::Delivered { slot, .. } => self.delivered(slot, now),
             Event::Processed { transfer, job } => self.processed(job, transfer, now),
+            Event::Finished { transfer, job } => self.finished(job, transfer, now),
             Event::Acknowledged { slot, .. } => self.acknowledged(slot, now),
             Event::WindowOpen { queue_pair } => self.send_next(queue_pair, now),
             Event::Post { transfer, job } => self.post(transfer, job, now),
@@ -215,6 +231,8 @@ impl<'a> Run<'a> {
             let slot = self.activate(chunk, now);
             if pair.is_local() {
                 self.copy(slot, now);
+            } else if self.is_clearance(job, chunk) {
+                self.clear(slot, &pair, now);
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
                 self.send(slot, now, None);
             } else {
@@ -247,6 +265,26 @@ impl<'a> Run<'a> {
         let span = Rate::from_bps(memory.rate_bps).span_of(bytes);
         let copied = self.states[job as usize].progress.copy(transfer.0, now, span);
         self.events.push(copied + Span(memory.latency_ps), Event::Delivered { chunk: number, slot });
+    }
+
+    /// Whether a chunk is a message of NCCL that clears a buffer.
+    fn is_clearance(&self, job: u32, chunk: u32) -> bool {
+        self.states[job as usize].is_nccl && self.jobs.message(chunk) == Message::Cts
+    }
+
+    /// Sends a clearance: a packet that arrives as on an idle path. As a flow it would take a share of the
+    /// links, while it is hardly more than a header.
+    fn clear(&mut self, slot: u32, pair: &QueuePair, now: Instant) {
+        let chunk = self.active[slot as usize].chunk;
+        let paths = &mut self.paths;
+        let span = *self.clearance_spans.entry(pair.number).or_insert_with(|| {
+            let mut path = paths.of(&self.jobs, chunk);
+            paths.find_ack_legs(&mut path);
+            let index = paths.idle_times_index(&path, self.jobs.chunk(chunk).bytes);
+            let IdleTimes { unloaded, ack_delay, .. } = *paths.idle_times(index);
+            Span(unloaded.0 - ack_delay.0)
+        });
+        self.events.push(now + span, Event::Delivered { chunk, slot });
     }
 
     /// Sends the packets of a queue pair that its window has room for.
@@ -356,7 +394,7 @@ impl<'a> Run<'a> {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
         let parts = self.jobs.chunk(chunk);
-        self.delivered_bytes += parts.bytes;
+        self.delivered_bytes += parts.bytes * self.servers.standing_for(&self.jobs, chunk);
         if self.states[parts.job as usize].is_independent {
             return self.acknowledged(slot, acknowledged_at);
         }
@@ -373,8 +411,17 @@ impl<'a> Run<'a> {
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
         let mut started = std::mem::take(&mut self.started);
-        self.states[job as usize].progress.finish_inbound(transfer, &mut started);
+        let state = &mut self.states[job as usize];
+        if let Some(ended) = state.progress.finish_inbound(transfer, now, &mut started) {
+            self.events.push(ended, Event::Finished { transfer, job });
+        }
         self.schedule_posts(job, started, now);
+    }
+
+    fn finished(&mut self, job: u32, transfer: u32, now: Instant) {
+        let state = &mut self.states[job as usize];
+        state.progress.end_inbound(transfer);
+        state.end = state.end.max(now);
     }
 
     /// Schedules the posts of transfers and recycles the list.
@@ -396,9 +443,10 @@ impl<'a> Run<'a> {
         let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
-        self.recorder.push(number, row(&self.jobs, number, sent, &times));
+        let count = self.servers.standing_for(&self.jobs, number);
+        self.recorder.push(number, row(&self.jobs, number, sent, &times), count);
         let state = &mut self.states[chunk.job as usize];
-        state.complete += 1;
+        state.complete += count;
         state.end = state.end.max(now);
         if state.is_independent {
             return;

@@ -1,11 +1,17 @@
 //! State of each transfer that starts or ends at a place: unfinished parts, dependencies, rank. A run may
 //! have a million transfers, so values that are equal for all, or that the schedule computes, are not stored.
 
-use super::plan::{InboundPlan, OutgoingPlan, ProgressPlan};
+use super::plan::{InboundPlan, InboundTimes, OutgoingPlan, OutgoingTimes, ProgressPlan};
 use engine::prefetch::prefetch;
 use std::sync::Arc;
-use units::TransferId;
-use workload::Schedule;
+use units::{Instant, TransferId};
+use workload::{Message, RankTimes, Schedule};
+
+/// Times around each transfer of a schedule, and its type; none if they need none.
+fn rank_times(schedule: &Schedule) -> impl Iterator<Item = (RankTimes, Message)> {
+    let count = if schedule.has_rank_times() { schedule.transfers().len() } else { 0 };
+    (0..count).map(TransferId::from_index).map(|id| (schedule.rank_times(id), schedule.message(id)))
+}
 
 /// The transfers that start at a place.
 #[derive(Debug)]
@@ -19,6 +25,10 @@ pub(super) struct Outgoing {
     /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty if none does
     /// for any.
     next: Box<[u32]>,
+    /// Times before the post of each; empty if none needs any.
+    times: Box<[OutgoingTimes]>,
+    /// Earliest post of each in this phase; empty if none needs time before it.
+    earliest: Box<[Instant]>,
 }
 
 impl Outgoing {
@@ -27,12 +37,18 @@ impl Outgoing {
         let next = |outgoing: OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
         let is_blocking = outgoing.any(|outgoing| outgoing.next.is_some());
         let waits = is_blocking || !successors.is_empty();
+        let takes_time = outgoing.any(|outgoing| outgoing.times != OutgoingTimes::default());
         Self {
             count: outgoing.count(),
             processes: Processes::new(plan.processes, outgoing.iter().map(|outgoing| outgoing.process)),
             parts: PartsLeft::new(*split, outgoing.count()),
             waits_for: vec![0; if waits { outgoing.count() as usize } else { 0 }].into(),
             next: if is_blocking { outgoing.iter().map(next).collect() } else { Box::default() },
+            earliest: vec![Instant::default(); if takes_time { outgoing.count() as usize } else { 0 }].into(),
+            times: match takes_time {
+                true => outgoing.iter().map(|outgoing| outgoing.times).collect(),
+                false => Box::default(),
+            },
         }
     }
 
@@ -47,6 +63,8 @@ impl Outgoing {
             parts: PartsLeft::new(split, count as u32),
             waits_for: vec![0; count].into(),
             next: next.into(),
+            earliest: rank_times(schedule).map(|_| Instant::default()).collect(),
+            times: rank_times(schedule).map(|(times, message)| OutgoingTimes::of(times, message)).collect(),
         }
     }
 
@@ -58,6 +76,8 @@ impl Outgoing {
             parts: PartsLeft::new(1, 0),
             waits_for: Box::default(),
             next: Box::default(),
+            times: Box::default(),
+            earliest: Box::default(),
         }
     }
 
@@ -67,7 +87,30 @@ impl Outgoing {
 
     /// No list is in use: each transfer has one part, there is one rank, and none waits.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.is_one() && self.parts.left.is_empty() && self.waits_for.is_empty()
+        self.processes.is_one()
+            && self.parts.0.is_empty()
+            && self.waits_for.is_empty()
+            && self.times.is_empty()
+    }
+
+    /// Earliest post of a transfer that may start at `now`.
+    #[inline]
+    pub(super) fn earliest(&self, outgoing: u32, now: Instant) -> Instant {
+        self.earliest.get(outgoing as usize).map_or(now, |earliest| now.max(*earliest))
+    }
+
+    /// Whether a transfer clears a buffer, which costs the software no time.
+    #[inline]
+    pub(super) fn is_clearance(&self, outgoing: u32) -> bool {
+        self.times.get(outgoing as usize).is_some_and(|times| times.is_clearance)
+    }
+
+    /// The data that a transfer forwards is there at `now`, or its phase starts.
+    #[inline]
+    pub(super) fn note_data(&mut self, outgoing: u32, now: Instant) {
+        if let Some(times) = self.times.get(outgoing as usize) {
+            self.earliest[outgoing as usize] = now + times.before;
+        }
     }
 
     /// The rank of a transfer.
@@ -79,13 +122,14 @@ impl Outgoing {
     /// Prefetches the state for an acknowledgement of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, outgoing: usize) {
-        prefetch(&self.parts.left, outgoing);
+        prefetch(&self.parts.0, outgoing);
         prefetch(&self.next, outgoing);
     }
 
-    /// A phase starts: no part of the transfer is acknowledged, and it waits for nothing yet.
-    pub(super) fn arm(&mut self, outgoing: u32) {
-        self.parts.arm(outgoing);
+    /// A phase starts: none of the `split` parts of the transfer is acknowledged, and it waits for nothing
+    /// yet.
+    pub(super) fn arm(&mut self, outgoing: u32, split: u32) {
+        self.parts.arm(outgoing, split);
         if let Some(waits_for) = self.waits_for.get_mut(outgoing as usize) {
             *waits_for = 0;
         }
@@ -129,6 +173,8 @@ pub(super) struct Inbound {
     processes: Processes,
     parts: PartsLeft,
     successors: Successors,
+    /// Times after the arrival of each; empty if none needs any.
+    times: Box<[InboundTimes]>,
 }
 
 impl Inbound {
@@ -139,6 +185,10 @@ impl Inbound {
             processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
             parts: PartsLeft::new(*split, inbound.count()),
             successors: Successors::new(plan),
+            times: match inbound.any(|inbound| inbound.times != InboundTimes::default()) {
+                true => inbound.iter().map(|inbound| inbound.times).collect(),
+                false => Box::default(),
+            },
         }
     }
 
@@ -150,6 +200,7 @@ impl Inbound {
             processes: Processes::OfSchedule(Arc::clone(schedule)),
             parts: PartsLeft::new(split, count),
             successors: Successors::OfSchedule(Arc::clone(schedule)),
+            times: rank_times(schedule).map(|(times, message)| InboundTimes::of(times, message)).collect(),
         }
     }
 
@@ -160,6 +211,7 @@ impl Inbound {
             processes: Processes::OfSchedule(Arc::clone(schedule)),
             parts: PartsLeft::new(1, 0),
             successors: Successors::Ahead { count: 0, ahead: 0 },
+            times: Box::default(),
         }
     }
 
@@ -169,7 +221,21 @@ impl Inbound {
 
     /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
     pub(super) fn are_uniform(&self) -> bool {
-        self.processes.is_one() && self.parts.left.is_empty() && self.successors.are_none()
+        self.processes.is_one()
+            && self.parts.0.is_empty()
+            && self.successors.are_none()
+            && self.times.is_empty()
+    }
+
+    /// Whether transfers take time after their arrival.
+    pub(super) const fn take_time(&self) -> bool {
+        !self.times.is_empty()
+    }
+
+    /// Times after the arrival of a transfer.
+    #[inline]
+    pub(super) fn times(&self, inbound: u32) -> InboundTimes {
+        self.times.get(inbound as usize).copied().unwrap_or_default()
     }
 
     /// The rank of a transfer.
@@ -181,13 +247,13 @@ impl Inbound {
     /// Prefetches the state for the arrival of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, inbound: usize) {
-        prefetch(&self.parts.left, inbound);
+        prefetch(&self.parts.0, inbound);
         self.successors.prefetch(inbound);
     }
 
-    /// A phase starts: no part of the transfer has arrived.
-    pub(super) fn arm(&mut self, inbound: u32) {
-        self.parts.arm(inbound);
+    /// A phase starts: none of the `split` parts of the transfer has arrived.
+    pub(super) fn arm(&mut self, inbound: u32, split: u32) {
+        self.parts.arm(inbound, split);
     }
 
     /// Calls `visit` for each outgoing transfer that waits for `inbound`.
@@ -290,25 +356,22 @@ impl Processes {
 
 /// Unfinished parts of each transfer in this phase; empty if each has one part.
 #[derive(Debug)]
-struct PartsLeft {
-    split: u32,
-    left: Box<[u32]>,
-}
+struct PartsLeft(Box<[u32]>);
 
 impl PartsLeft {
     fn new(split: u32, transfers: u32) -> Self {
-        Self { split, left: vec![0; if split > 1 { transfers as usize } else { 0 }].into() }
+        Self(vec![0; if split > 1 { transfers as usize } else { 0 }].into())
     }
 
-    fn arm(&mut self, transfer: u32) {
-        if let Some(left) = self.left.get_mut(transfer as usize) {
-            *left = self.split;
+    fn arm(&mut self, transfer: u32, split: u32) {
+        if let Some(left) = self.0.get_mut(transfer as usize) {
+            *left = split;
         }
     }
 
     #[inline]
     fn take(&mut self, transfer: u32) -> bool {
-        self.left.get_mut(transfer as usize).is_none_or(|left| {
+        self.0.get_mut(transfer as usize).is_none_or(|left| {
             *left -= 1;
             *left == 0
         })

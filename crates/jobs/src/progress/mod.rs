@@ -30,6 +30,7 @@ pub use process::Measured;
 use engine::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
 use places::blocking_order;
+use plan::InboundTimes;
 use process::Process;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -126,7 +127,7 @@ impl Progress {
     /// Starts the first phase of each process.
     fn begin(mut self) -> Self {
         let start = self.times.start;
-        self.arm(None);
+        self.arm(None, start);
         self.find_idle();
         for process in 0..self.processes.len() as u32 {
             self.begin_phase(process, start);
@@ -171,6 +172,12 @@ impl Progress {
     pub fn acts_at_start(&self) -> bool {
         !self.is_released()
             && (self.times.begins_late || self.has_ended_phases() || self.initial().next().is_some())
+    }
+
+    /// Indices of the parts of an outgoing transfer.
+    #[must_use]
+    pub const fn parts(&self, outgoing: u32) -> Range<u32> {
+        outgoing * self.split..(outgoing + 1) * self.split
     }
 
     /// Number of transfers that start here.
@@ -225,28 +232,29 @@ impl Progress {
 
     /// Sets the dependencies of every transfer of a rank, at the start of its phase; of all ranks, at the
     /// start of the first.
-    fn arm(&mut self, only: Option<u32>) {
+    fn arm(&mut self, only: Option<u32>, now: Instant) {
         let phase = only.map_or(0, |process| self.processes[process as usize].phase);
         let [sent, received] = self.of_phase(phase);
         let Self { outgoing, inbound, processes, split, .. } = self;
-        let split = u64::from(*split);
+        let (split, parts) = (*split, u64::from(*split));
         if outgoing.are_uniform() && inbound.are_uniform() {
-            let left = (sent.len() + received.len()) as u64 * split;
+            let left = (sent.len() + received.len()) as u64 * parts;
             return processes.iter_mut().for_each(|process| process.left = left);
         }
         let is_included = |process: u32| only.is_none_or(|only| process == only);
         for index in sent.clone() {
             let process = outgoing.process_of(index);
             if is_included(process) {
-                outgoing.arm(index);
-                processes[process as usize].left += split;
+                outgoing.arm(index, split);
+                outgoing.note_data(index, now);
+                processes[process as usize].left += parts;
             }
         }
         for index in received {
             let process = inbound.process_of(index);
             if is_included(process) {
-                inbound.arm(index);
-                processes[process as usize].left += split;
+                inbound.arm(index, split);
+                processes[process as usize].left += parts;
                 inbound.each_successor(index, |successor| outgoing.wait(successor));
             }
         }
@@ -305,12 +313,12 @@ impl Progress {
             if process.left == 0 {
                 return process.measured;
             }
-            let duration = process.busy_until.max(process.phase_start).since(process.phase_start);
+            let duration = process.ends_at().max(process.phase_start).since(process.phase_start);
             let open = self.times.round_of(process.phase).map(|round| (round, duration));
             let ended = if self.is_background() {
                 process.measured
             } else {
-                self.measured_until(process, process.busy_until)
+                self.measured_until(process, process.ends_at())
             };
             Measured { open, ..ended }
         })
@@ -331,7 +339,11 @@ impl Progress {
     /// Post time of a transfer that may start now: its rank sends one message after the other.
     #[inline]
     pub fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
-        let at = now + self.times.overhead;
+        let earliest = self.outgoing.earliest(outgoing, now);
+        if self.outgoing.is_clearance(outgoing) {
+            return earliest;
+        }
+        let at = earliest + self.times.overhead;
         if self.times.send_overhead == Span::ZERO && self.times.round_work == Span::ZERO {
             return at;
         }
@@ -351,7 +363,12 @@ impl Progress {
     pub fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let inbound = self.arrived.pop_front()?;
         let process = self.inbound.process_of(inbound);
-        Some((self.processes[process as usize].work(now, self.times.receive_overhead), inbound))
+        let InboundTimes { busy, after, is_clearance } = self.inbound.times(inbound);
+        let process = &mut self.processes[process as usize];
+        let overhead = if is_clearance { Span::ZERO } else { self.times.receive_overhead };
+        let taken_in = process.work(now, overhead + busy);
+        process.finish_at(taken_in + after);
+        Some((taken_in, inbound))
     }
 
     /// The rank of an outgoing transfer, among those of the host.
@@ -451,7 +468,7 @@ impl Progress {
         let phase = state.phase;
         let early = state.early.remove(&phase).unwrap_or_default();
         let pass = self.pass_at(phase);
-        self.arm(Some(process));
+        self.arm(Some(process), now);
         self.begin_phase(process, now);
         started.extend(self.initial_of(process));
         for inbound in early {
@@ -493,23 +510,44 @@ impl Progress {
         }
         if !self.inbound.take_part(inbound) {
             self.count_part(of_rank);
-        } else if self.times.receive_overhead > Span::ZERO {
+        } else if self.times.receive_overhead > Span::ZERO || self.inbound.take_time() {
             self.arrived.push_back(inbound);
         } else {
-            self.finish_inbound(inbound, started);
+            self.release_successors(inbound, started);
+            self.count_part(of_rank);
         }
     }
 
-    /// The last part of an inbound transfer has arrived and been processed; adds transfers that may start now
-    /// to `started`.
-    pub fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+    /// The last part of an inbound transfer has arrived and been processed at `now`; adds transfers that may
+    /// start now to `started`. Returns the time when the rank has finished with it, if that is later: see
+    /// [`Self::end_inbound`].
+    pub fn finish_inbound(&mut self, inbound: u32, now: Instant, started: &mut Vec<u32>) -> Option<Instant> {
+        let Self { inbound: transfers, outgoing, .. } = self;
+        let InboundTimes { after, is_clearance, .. } = transfers.times(inbound);
+        if !is_clearance {
+            transfers.each_successor(inbound, |successor| outgoing.note_data(successor, now));
+        }
+        self.release_successors(inbound, started);
+        if after > Span::ZERO {
+            return Some(now + after);
+        }
+        self.end_inbound(inbound);
+        None
+    }
+
+    /// The rank has finished with an inbound transfer.
+    pub fn end_inbound(&mut self, inbound: u32) {
+        self.count_part(self.inbound.process_of(inbound));
+    }
+
+    /// Adds the transfers that may start once an inbound one is there to `started`.
+    fn release_successors(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
         transfers.each_successor(inbound, |successor| {
             if outgoing.release(successor) {
                 started.push(successor);
             }
         });
-        self.count_part(self.inbound.process_of(inbound));
     }
 
     /// One part of an outgoing transfer has been acknowledged; returns a transfer that may start now.

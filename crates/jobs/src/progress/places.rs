@@ -1,7 +1,7 @@
 //! Indices of the ranks and transfers of a job at its places (hosts of the simulator, ranks of an endpoint),
 //! from which the [`ProgressPlan`] of each place is built.
 
-use super::plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, ProgressPlan};
+use super::plan::{InboundPlan, InboundTimes, JobTimes, OutgoingPlan, OutgoingTimes, PhaseEnd, ProgressPlan};
 use units::{Rank, TransferId};
 use workload::{Message, Schedule};
 
@@ -101,7 +101,11 @@ impl PlaceIndices {
         let process = self.process(plan, || schedule.transfer(transfer).src);
         let next = self.next.get(transfer.index()).and_then(|&next| next.checked_sub(1));
         let next = next.map(|next| index_of(TransferId(next)));
-        plan.outgoing.put(index, OutgoingPlan { process, next });
+        let times = match schedule.has_rank_times() && !plan.times.is_real_host {
+            true => OutgoingTimes::of(schedule.rank_times(transfer), schedule.message(transfer)),
+            false => OutgoingTimes::default(),
+        };
+        plan.outgoing.put(index, OutgoingPlan { process, next, times });
         if let Some(&release) = schedule.releases().get(transfer.index()) {
             plan.put_release(index, release);
         }
@@ -125,7 +129,11 @@ impl PlaceIndices {
             count => (plan.successors.len() as u32, count as u32),
         };
         plan.successors.extend(waiting.map(index_of));
-        plan.inbound.put(index, InboundPlan { process, successors });
+        let times = match schedule.has_rank_times() && !plan.times.is_real_host {
+            true => InboundTimes::of(schedule.rank_times(transfer), schedule.message(transfer)),
+            false => InboundTimes::default(),
+        };
+        plan.inbound.put(index, InboundPlan { process, successors, times });
     }
 }
 

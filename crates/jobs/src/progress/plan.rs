@@ -4,6 +4,7 @@
 use spec::{CollectiveSpec, RunSpec};
 use std::iter::repeat;
 use units::{Instant, Rate, Span};
+use workload::{Message, RankTimes};
 
 /// A transfer that starts at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,23 @@ pub struct OutgoingPlan {
     pub process: u32,
     /// The transfer that waits for its acknowledgement.
     pub next: Option<u32>,
+    /// Times before its post.
+    pub times: OutgoingTimes,
+}
+
+/// Times before the post of a transfer: see [`RankTimes`](workload::RankTimes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutgoingTimes {
+    /// From the data that it forwards, or the start of its phase.
+    pub before: Span,
+    /// It clears a buffer of NCCL, which costs the software no time.
+    pub is_clearance: bool,
+}
+
+impl OutgoingTimes {
+    pub(super) fn of(times: RankTimes, message: Message) -> Self {
+        Self { before: times.before, is_clearance: message == Message::Cts }
+    }
 }
 
 /// A transfer that ends at a place.
@@ -21,6 +39,25 @@ pub struct InboundPlan {
     pub process: u32,
     /// Range in [`ProgressPlan::successors`] of the transfers that wait for it: first, and number.
     pub successors: (u32, u32),
+    /// Times after its arrival.
+    pub times: InboundTimes,
+}
+
+/// Times after the arrival of a transfer: see [`RankTimes`](workload::RankTimes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InboundTimes {
+    /// For which it occupies the rank.
+    pub busy: Span,
+    /// After that, until the rank has finished with it.
+    pub after: Span,
+    /// It clears a buffer of NCCL, which costs the software no time.
+    pub is_clearance: bool,
+}
+
+impl InboundTimes {
+    pub(super) fn of(times: RankTimes, message: Message) -> Self {
+        Self { busy: times.busy, after: times.after, is_clearance: message == Message::Cts }
+    }
 }
 
 /// One past the last transfers of a phase at a place.
@@ -137,6 +174,8 @@ pub struct JobTimes {
     pub warm_up_rounds: u32,
     /// Every second phase is a barrier.
     pub has_barriers: bool,
+    /// The place is a real host, whose software takes its own time.
+    pub is_real_host: bool,
 }
 
 impl JobTimes {
@@ -175,7 +214,7 @@ impl JobTimes {
     #[must_use]
     pub const fn of_real_host(self) -> Self {
         let no = Span::ZERO;
-        Self { send_overhead: no, receive_overhead: no, round_work: no, ..self }
+        Self { send_overhead: no, receive_overhead: no, round_work: no, is_real_host: true, ..self }
     }
 
     /// Whether the durations of a rank's rounds are reported: there are several, back to back.

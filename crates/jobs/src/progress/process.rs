@@ -30,7 +30,9 @@ pub(super) struct Process {
     /// Inbound parts of phases that have not started, by phase.
     pub(super) early: BTreeMap<u32, Vec<u32>>,
     /// End of its pending sends and receives.
-    pub(super) busy_until: Instant,
+    busy_until: Instant,
+    /// When it has finished with all transfers that it has received.
+    finished_at: Instant,
     /// End of its pending copies in shared memory.
     copying_until: Instant,
 }
@@ -41,6 +43,16 @@ impl Process {
     pub(super) fn work(&mut self, at: Instant, span: Span) -> Instant {
         self.busy_until = at.max(self.busy_until) + span;
         self.busy_until
+    }
+
+    /// It finishes with a received transfer at `at`.
+    pub(super) fn finish_at(&mut self, at: Instant) {
+        self.finished_at = self.finished_at.max(at);
+    }
+
+    /// End of all its pending work.
+    pub(super) fn ends_at(&self) -> Instant {
+        self.busy_until.max(self.finished_at)
     }
 
     /// Copies for `span` in shared memory, after its earlier copies; returns the end.

@@ -19,7 +19,7 @@ fn ring_rank(phases: Option<u32>) -> Progress {
         processes: 1,
         split: 2,
         outgoing: list([OutgoingPlan::default(); 2]),
-        inbound: list([InboundPlan { process: 0, successors: (0, 1) }, InboundPlan::default()]),
+        inbound: list([InboundPlan { successors: (0, 1), ..InboundPlan::default() }, InboundPlan::default()]),
         successors: vec![1],
         ..ProgressPlan::default()
     })

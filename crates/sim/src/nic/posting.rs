@@ -47,8 +47,16 @@ impl Host {
     /// The software has processed a received transfer: transfers that depend on it may start.
     pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.jobs.started);
-        self.jobs.finish_inbound(inbound, &mut started);
+        if let Some(ended) = self.jobs.finish_inbound(inbound, now, &mut started) {
+            self.timers.push(ended, Timer::Finished(inbound));
+        }
         self.start_transfers(started, now, context);
+        self.start_rounds(now, context);
+    }
+
+    /// A rank has finished with a received transfer.
+    pub(super) fn end_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
+        self.jobs.end_inbound(inbound);
         self.start_rounds(now, context);
     }
 
@@ -80,6 +88,7 @@ impl Host {
     }
 
     /// The dependencies of a transfer have arrived: posts it after the software overheads.
+    #[inline(always)]
     pub(super) fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         let at = self.jobs.post_at(outgoing, now);
         if at == now {
@@ -97,6 +106,7 @@ impl Host {
         self.start_rounds(now, context);
     }
 
+    #[inline(never)]
     pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         for part in self.jobs.parts(outgoing) {
             let (sender, send) = self.jobs.part(part);

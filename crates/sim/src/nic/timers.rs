@@ -26,6 +26,8 @@ pub(super) enum Timer {
     Local(u32),
     /// The software has processed an inbound transfer.
     Received(u32),
+    /// A rank has finished with an inbound transfer.
+    Finished(u32),
     /// Applies the next change of throughput.
     Throughput,
     /// A pause frame is ready to be sent, or takes effect.

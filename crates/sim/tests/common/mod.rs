@@ -149,10 +149,12 @@ pub(crate) fn collective(
             chips: Vec::new(),
             addresses: None,
             clocks: None,
+            server: None,
         },
         transport: transport(),
         jobs: vec![JobSpec {
             name: "test".into(),
+            gpus: Vec::new(),
             hosts: (0..ranks).collect(),
             stream: 0,
             start_ps: 0,
@@ -185,6 +187,7 @@ pub(crate) fn work(collective: &str, algorithm: &str, data_bytes: u64) -> Work {
         warm_up_rounds: 0,
         root_shift: false,
         barrier: false,
+        nccl: None,
     })
 }
 

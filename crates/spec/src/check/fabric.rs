@@ -25,12 +25,37 @@ pub(super) fn check_fabric(spec: &RunSpec) -> Result<(), SpecError> {
             within(format!("{field}.ecn.kmin_bytes"), ecn.kmin_bytes, 0..=ecn.kmax_bytes, "kmax_bytes")?;
         }
     }
+    check_server(&spec.fabric)?;
     check_switch_settings(&spec.fabric)?;
     check_scheduled(spec)?;
     check_link_layer(spec)?;
     check_colours(spec)?;
     check_pools(spec)?;
     check_nic(spec)
+}
+
+/// Checks that the adapters of a server are hosts of the topology, and that each GPU has some.
+fn check_server(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let Some(server) = &fabric.server else { return Ok(()) };
+    let (hosts, adapters) = (fabric.topology.hosts(), u64::from(server.adapters));
+    require(hosts.is_multiple_of(adapters), || {
+        let found = format!("{adapters} of {hosts} hosts of the topology");
+        unsupported("fabric.server.adapters", found, "a divisor of the number of hosts")
+    })?;
+    require(!matches!(fabric.topology, TopologySpec::MultiPlane(_)), || {
+        unsupported("fabric.server", "servers in planes", "another topology")
+    })?;
+    require(!server.adapters_of_gpu.is_empty(), || {
+        unsupported("fabric.server.adapters_of_gpu", "no GPU", "one or more")
+    })?;
+    for (gpu, of_gpu) in server.adapters_of_gpu.iter().enumerate() {
+        let field = format!("fabric.server.adapters_of_gpu[{gpu}]");
+        let are_known = !of_gpu.is_empty() && of_gpu.iter().all(|&adapter| u64::from(adapter) < adapters);
+        require(are_known, || {
+            unsupported(field, format!("{of_gpu:?}"), format!("adapters from 0 to {}", adapters - 1))
+        })?;
+    }
+    Ok(())
 }
 
 /// Checks that frames are read in the cells in which they are stored, and the part of the pipeline latency
@@ -122,7 +147,7 @@ fn check_link_layer(spec: &RunSpec) -> Result<(), SpecError> {
     require(vl_buffer_bytes.is_multiple_of(BLOCK_BYTES), || {
         unsupported(field, format!("{vl_buffer_bytes} bytes"), format!("whole blocks of {BLOCK_BYTES} bytes"))
     })?;
-    let hosts = spec.fabric.topology.hosts();
+    let hosts = spec.fabric.hosts();
     require(hosts <= HOSTS_MAX, || {
         let allowed = format!("at most {HOSTS_MAX} on InfiniBand, as a subnet has no more local identifiers");
         unsupported("fabric.topology", format!("{hosts} hosts"), allowed)
@@ -150,7 +175,7 @@ fn check_colours(spec: &RunSpec) -> Result<(), SpecError> {
     require(fabric.switch.markers.is_empty() || !has_other_switches, || {
         unsupported("fabric.switch.markers", "markers with scheduled switches or InfiniBand", "none")
     })?;
-    let hosts = fabric.topology.hosts();
+    let hosts = fabric.hosts();
     for (index, marker) in fabric.switch.markers.iter().enumerate() {
         let field = format!("fabric.switch.markers[{index}]");
         if let ColouringSpec::TwoRate { cir_bps, pir_bps, .. } = marker.colouring {

@@ -2,7 +2,8 @@
 
 use super::{SpecError, require, unsupported, within};
 use crate::{
-    CollectiveSpec, JobSpec, RunSpec, StorageSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec, TransportSpec, Work,
+    CollectiveSpec, JobSpec, NcclConfig, RunSpec, StorageSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec,
+    TransportSpec, Work,
 };
 use std::collections::{HashMap, HashSet};
 use wire::Psn;
@@ -21,6 +22,7 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
             unsupported(field("stream"), job.stream, "a number that no other job has")
         })?;
         check_hosts(spec, index, job, &mut storage_of_hosts)?;
+        check_gpus(spec, job, &field)?;
         check_pattern(job, &field)?;
         check_packets(job, &spec.transport, &field)?;
         match &job.work {
@@ -71,7 +73,7 @@ fn check_hosts(
     job: &JobSpec,
     storage_of_hosts: &mut HashMap<u32, usize>,
 ) -> Result<(), SpecError> {
-    let hosts = spec.fabric.topology.hosts();
+    let hosts = spec.fabric.hosts();
     for (rank, &host) in job.hosts.iter().enumerate() {
         let field = format!("jobs[{index}].hosts[{rank}]");
         require(u64::from(host) < hosts, || unsupported(&*field, host, format!("0 to {}", hosts - 1)))?;
@@ -84,6 +86,41 @@ fn check_hosts(
         }
     }
     Ok(())
+}
+
+/// Checks that each rank of a job on servers has a GPU of its own, and others none.
+fn check_gpus(spec: &RunSpec, job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
+    let Some(server) = &spec.fabric.server else {
+        let is_library = job.work.collective().is_some_and(|collective| collective.nccl.is_some());
+        require(job.gpus.is_empty(), || unsupported(field("gpus"), "given without servers", "none"))?;
+        return require(!is_library, || unsupported(field("work.nccl"), "given without servers", "none"));
+    };
+    require(job.gpus.len() == job.hosts.len(), || {
+        unsupported(
+            field("gpus"),
+            format!("{} of {} ranks", job.gpus.len(), job.hosts.len()),
+            "one of each rank",
+        )
+    })?;
+    let gpus = server.adapters_of_gpu.len() as u64;
+    for (rank, &gpu) in job.gpus.iter().enumerate() {
+        let name = format!("gpus[{rank}]");
+        require(u64::from(gpu) < gpus, || unsupported(field(&name), gpu, format!("0 to {}", gpus - 1)))?;
+    }
+    let Some(NcclConfig::Ring(channels) | NcclConfig::Tree(channels)) =
+        job.work.collective().and_then(|collective| collective.nccl.as_ref())
+    else {
+        return Ok(());
+    };
+    let adapters = channels.channels.iter().flat_map(|channel| [channel.receive_nic, channel.send_nic]);
+    match adapters.max().filter(|&most| u32::from(most) >= server.adapters) {
+        Some(most) => Err(unsupported(
+            field("work.nccl.channels"),
+            format!("adapter {most}"),
+            format!("0 to {}", server.adapters - 1),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_pattern(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
@@ -174,7 +211,7 @@ fn check_storage(
 }
 
 pub(super) fn check_tcp(spec: &RunSpec) -> Result<(), SpecError> {
-    let hosts = spec.fabric.topology.hosts();
+    let hosts = spec.fabric.hosts();
     for (index, tcp) in spec.tcp.iter().enumerate() {
         let field = |name: &str| format!("tcp[{index}].{name}");
         within(field("root"), tcp.root, 0..=(tcp.hosts.len() as u64).saturating_sub(1), "hosts")?;

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use topology::TopologySpec;
 use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
+/// Maximum number of adapters of a server.
+pub const SERVER_ADAPTERS_MAX: u32 = 64;
+
 /// The network: its graph and the models of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,9 +47,35 @@ pub struct FabricSpec {
     /// Clocks of hosts; identical when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockSpec>,
+    /// Servers with several adapters; when absent, each host of the topology is a host of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerSpec>,
+}
+
+/// Servers, all alike: each is a host of the run, and consecutive hosts of the topology are its adapters. Its
+/// GPUs are joined by the scale-up domain, whose rate is that of `shared_memory`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// Adapters of a server: host `h` of the run has hosts `h * adapters` to `h * adapters + adapters - 1` of
+    /// the topology as its ports, in this order.
+    #[schemars(range(min = 1, max = SERVER_ADAPTERS_MAX))]
+    pub adapters: u32,
+    /// Adapters of each GPU; its queue pairs take them in turn.
+    pub adapters_of_gpu: Vec<Vec<u16>>,
 }
 
 impl FabricSpec {
+    /// Number of hosts of the run.
+    pub fn hosts(&self) -> u64 {
+        self.topology.hosts() / u64::from(self.adapters_of_a_host())
+    }
+
+    /// Number of hosts of the topology that are one host of the run.
+    pub fn adapters_of_a_host(&self) -> u32 {
+        self.server.as_ref().map_or(1, |server| server.adapters)
+    }
+
     /// Settings of switches, each with the path of its field; those of all other switches are first.
     pub fn set_ups(&self) -> impl Iterator<Item = (String, SwitchSettingsSpec)> + '_ {
         let others = self.switch_settings.iter().enumerate();

@@ -13,6 +13,9 @@ pub struct JobSpec {
     /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are
     /// processes that share its NIC; they send to each other through shared memory.
     pub hosts: Vec<u32>,
+    /// The GPU of each rank on its host, where hosts are servers; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
     /// Number of its random streams, unique in the run: a job keeps its paths and patterns without the
     /// others.
     #[schemars(range(max = 65_535))]

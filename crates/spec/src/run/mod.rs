@@ -21,9 +21,11 @@ pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{
     AdapterConfig, DcqcnConfig, FixedConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
 };
+pub use ::workload::{NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, ScaleUpHops};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use fabric::{
-    ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
+    ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec,
+    SERVER_ADAPTERS_MAX, ServerSpec, SharedMemorySpec,
 };
 pub use failures::FailureSpec;
 pub use jobs::{JobSpec, RepeatSpec};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{DURATION_PS_MAX, RATE_BPS_MAX};
+use workload::NcclConfig;
 
 /// Work of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,6 +114,9 @@ pub struct CollectiveSpec {
     pub root_shift: bool,
     /// Barrier between rounds, by messages without payload; not part of any round.
     pub barrier: bool,
+    /// The collective as NCCL runs it over servers; when absent, the algorithm of the pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nccl: Option<NcclConfig>,
 }
 
 impl CollectiveSpec {

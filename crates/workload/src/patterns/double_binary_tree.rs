@@ -64,7 +64,8 @@ impl Pattern for DoubleBinaryTree {
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * 3 / 2);
         let halves = halves(shape.data_bytes);
         let trees = (0..TREES).zip(trees(shape.ranks));
-        let mut lanes: Vec<_> = trees.map(|(channel, tree)| Lane::new(channel, tree)).collect();
+        let mut lanes: Vec<_> =
+            trees.map(|(channel, tree)| Lane::new(channel, tree, WINDOW_PER_LEVEL)).collect();
         for chunk in 0..CHUNKS {
             for (lane, bytes) in lanes.iter_mut().zip(halves).filter(|(_, bytes)| chunk < chunks(*bytes)) {
                 let parts = Parts::new(bytes, chunks(bytes).into());
@@ -86,24 +87,27 @@ fn chunks(bytes: u64) -> u32 {
 }
 
 /// A tree with the chunks that use it.
-struct Lane {
+pub(crate) struct Lane {
     channel: u32,
     tree: Tree,
+    /// Chunks in flight at once, for each level of the tree.
+    window_per_level: u32,
     /// By chunk: the transfers that return it to each rank.
     returns: Vec<Arrivals>,
 }
 
 impl Lane {
-    fn new(channel: u32, tree: Tree) -> Self {
-        Self { channel, tree, returns: Vec::new() }
+    pub(crate) const fn new(channel: u32, tree: Tree, window_per_level: u32) -> Self {
+        Self { channel, tree, window_per_level, returns: Vec::new() }
     }
 
     /// Chunks in flight at once.
     fn window(&self) -> u32 {
-        WINDOW_PER_LEVEL * self.tree.levels()
+        self.window_per_level * self.tree.levels()
     }
 
-    fn push_chunk(&mut self, builder: &mut ScheduleBuilder, chunk: u32, bytes: u64) {
+    /// Adds the transfers of a chunk: first those up, then those down.
+    pub(crate) fn push_chunk(&mut self, builder: &mut ScheduleBuilder, chunk: u32, bytes: u64) {
         let load = Load { bytes, channel: self.channel, block: self.channel * CHUNKS + chunk };
         let opens = chunk.checked_sub(self.window());
         let leaves_after = opens.map_or(&[][..], |earlier| &self.returns[earlier as usize]);
@@ -114,7 +118,7 @@ impl Lane {
 
 /// The tree with rank r at node r, and the one that swaps inner ranks and leaves: mirrored when n is even,
 /// shifted by one rank when it is odd.
-fn trees(ranks: u32) -> [Tree; TREES as usize] {
+pub(crate) fn trees(ranks: u32) -> [Tree; TREES as usize] {
     let complement =
         |position| if ranks.is_multiple_of(2) { ranks - 1 - position } else { (position + 1) % ranks };
     [tree(ranks, |position| position), tree(ranks, complement)]

@@ -20,6 +20,8 @@ mod star;
 mod tree;
 mod uniform_random;
 
+pub(crate) use double_binary_tree::{Lane, trees};
+
 /// The schedules of an algorithm.
 pub trait Pattern: Sync {
     /// Checks that the algorithm is defined for this number of ranks; every algorithm needs at least 2.

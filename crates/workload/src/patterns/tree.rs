@@ -16,10 +16,12 @@ pub(super) struct Edge {
 
 /// A tree of at least two ranks.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     ranks: u32,
     /// Sorted by level.
     edges: Vec<Edge>,
+    /// Rank in the schedule of each rank of the tree; empty if they are equal.
+    members: Vec<Rank>,
 }
 
 /// The transfer on every edge of a tree.
@@ -33,17 +35,23 @@ pub(super) struct Load {
 /// By rank: the transfer that delivered the load; `None` for the root.
 pub(super) type Arrivals = Vec<Option<TransferId>>;
 
-impl Load {
-    fn transfer(self, src: Rank, dst: Rank, step: u32) -> Transfer {
-        Transfer { src, dst, bytes: self.bytes, step, channel: self.channel, block: self.block }
-    }
-}
-
 impl Tree {
     /// The tree with these edges, one for each rank except the root.
     pub(super) fn new(ranks: u32, mut edges: Vec<Edge>) -> Self {
         edges.sort_by_key(|edge| edge.level);
-        Self { ranks, edges }
+        Self { ranks, edges, members: Vec::new() }
+    }
+
+    /// The same tree among some ranks of the schedule.
+    pub(crate) fn among(self, members: &[Rank]) -> Self {
+        Self { members: members.to_vec(), ..self }
+    }
+
+    /// The transfer of a load on an edge, from one of its ends to the other.
+    fn transfer(&self, load: Load, src: Rank, dst: Rank, step: u32) -> Transfer {
+        let [src, dst] = [src, dst].map(|rank| self.members.get(rank.index()).copied().unwrap_or(rank));
+        let Load { bytes, channel, block } = load;
+        Transfer { src, dst, bytes, step, channel, block }
     }
 
     /// Steps of a broadcast or of a reduction.
@@ -68,7 +76,7 @@ impl Tree {
         let mut from_children = vec![Vec::new(); self.ranks as usize];
         for edge in self.edges.iter().rev() {
             let step = first_step + self.levels() - 1 - edge.level;
-            let up = load.transfer(edge.child, edge.parent, step);
+            let up = self.transfer(load, edge.child, edge.parent, step);
             let after = match &from_children[edge.child.index()][..] {
                 [] => leaves_after.get(edge.child.index()).map_or(&[][..], Option::as_slice),
                 children => children,
@@ -90,7 +98,7 @@ impl Tree {
     ) -> Arrivals {
         let mut arrivals = vec![None; self.ranks as usize];
         for edge in &self.edges {
-            let down = load.transfer(edge.parent, edge.child, first_step + edge.level);
+            let down = self.transfer(load, edge.parent, edge.child, first_step + edge.level);
             let arrival = &arrivals[edge.parent.index()];
             let id = builder.push(down, arrival.as_ref().map_or(after, slice::from_ref));
             arrivals[edge.child.index()] = Some(id);

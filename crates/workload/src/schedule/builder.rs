@@ -50,6 +50,12 @@ impl ScheduleBuilder {
         assert!(end == start, "transfer {id} from rank {start} waits for {before}, which ends at rank {end}");
     }
 
+    /// Number of transfers that an added transfer waits for.
+    pub(crate) fn dependencies(&self, transfer: TransferId) -> u32 {
+        let starts = &self.dependency_starts[transfer.index()..][..2];
+        starts[1] - starts[0]
+    }
+
     /// The schedule.
     #[must_use]
     pub fn finish(self) -> Schedule {

@@ -38,6 +38,21 @@ pub struct Transfer {
     pub block: u32,
 }
 
+/// Times of the ranks around a transfer, apart from those of the software.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankTimes {
+    /// From the arrival of all that it waits for to its post.
+    pub before: Span,
+    /// For which it occupies the receiving rank after its arrival, one transfer after the other.
+    pub busy: Span,
+    /// After that, until the rank has finished with it.
+    pub after: Span,
+}
+
+/// Payload of a message that clears a buffer for data: an entry of NCCL's FIFO of clearances (2.30,
+/// `src/transport/net_ib`).
+pub(crate) const CLEARANCE_BYTES: u64 = 64;
+
 /// Type of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
@@ -63,6 +78,8 @@ pub struct Schedule {
     messages: Vec<Message>,
     /// One past the last transfer of each phase; empty if there is only one phase.
     phase_ends: Vec<u32>,
+    /// Times of the ranks around each transfer; empty if they need none.
+    rank_times: Vec<RankTimes>,
 }
 
 /// Transfers and their dependencies.
@@ -83,7 +100,14 @@ impl Schedule {
     }
 
     const fn new(order: Order) -> Self {
-        Self { order, is_blocking: false, releases: Vec::new(), messages: Vec::new(), phase_ends: Vec::new() }
+        Self {
+            order,
+            is_blocking: false,
+            releases: Vec::new(),
+            messages: Vec::new(),
+            phase_ends: Vec::new(),
+            rank_times: Vec::new(),
+        }
     }
 
     #[cfg(test)]
@@ -98,6 +122,25 @@ impl Schedule {
     pub(crate) fn of_messages(self, messages: Vec<Message>) -> Self {
         assert!([0, self.transfers().len()].contains(&messages.len()), "one for each transfer, or none");
         Self { messages, ..self }
+    }
+
+    /// The same schedule with [`Schedule::rank_times`].
+    pub(crate) fn of_rank_times(self, rank_times: Vec<RankTimes>) -> Self {
+        assert!([0, self.transfers().len()].contains(&rank_times.len()), "one for each transfer, or none");
+        Self { rank_times, ..self }
+    }
+
+    /// Times of the ranks around a transfer.
+    #[inline]
+    #[must_use]
+    pub fn rank_times(&self, transfer: TransferId) -> RankTimes {
+        self.rank_times.get(transfer.index()).copied().unwrap_or_default()
+    }
+
+    /// Whether ranks need time around any transfer.
+    #[must_use]
+    pub const fn has_rank_times(&self) -> bool {
+        !self.rank_times.is_empty()
     }
 
     /// The same schedule with [`Schedule::phases`].
@@ -275,7 +318,11 @@ impl Schedule {
             Order::Closed(form) => size_of_val(&**form),
             Order::Listed(lists) => lists.memory_bytes(),
         };
-        order + size_of_val(&*self.releases) + size_of_val(&*self.messages) + size_of_val(&*self.phase_ends)
+        order
+            + size_of_val(&*self.releases)
+            + size_of_val(&*self.messages)
+            + size_of_val(&*self.phase_ends)
+            + size_of_val(&*self.rank_times)
     }
 }
 

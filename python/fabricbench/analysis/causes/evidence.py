@@ -16,7 +16,12 @@ from fabricbench.analysis.record.round_sizes import bytes_of_rounds
 from fabricbench.analysis.record.run_spec import is_alone, rounds_of
 from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.record.trial import Record
-from fabricbench.analysis.summary.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
+from fabricbench.analysis.summary.bandwidth import (
+    bus_factor,
+    busbw_limit,
+    compute_ps,
+    ideal_goodput_gb_per_s,
+)
 from fabricbench.metrics import JobKind
 from fabricbench.plan.estimates.rail_crossing import KINDS, Crossing, crossing_of
 from fabricbench.work import job_kind, pattern_of
@@ -326,8 +331,8 @@ def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: M
     """Return the time in which a job would finish its rounds at 100 % of the ideal [ps].
 
     Formula: data size of all rounds * bus factor / ideal goodput, times the ranks per host, as they use one
-    port; plus rounds * compute time of each. For a storage job: its completed operations, over the ports of
-    its clients or its targets, whichever are fewer.
+    port, or over all adapters and the scale-up domain of servers; plus rounds * compute time of each. For a
+    storage job: its completed operations, over the ports of its clients or its targets, whichever are fewer.
     """
     goodput = ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB
     if job_kind(job) is JobKind.STORAGE:
@@ -335,8 +340,12 @@ def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: M
         ports = min(clients, len(job["hosts"]) - clients)
         return float(outcome["chunks_complete"] * job["work"]["block_bytes"] / ports / goodput * _PS_PER_S)
     ranks, hosts = len(job["hosts"]), len(set(job["hosts"]))
-    data_bytes = bytes_of_rounds(job, rounds_of(outcome))
-    wire_bytes = data_bytes * bus_factor(pattern_of(job)["collective"], ranks) * ranks / hosts
+    bus_bytes = bytes_of_rounds(job, rounds_of(outcome)) * bus_factor(pattern_of(job)["collective"], ranks)
+    if server := run_spec["fabric"].get("server"):
+        limit = busbw_limit(run_spec, job, ideal_goodput_gb_per_s(run_spec))
+        goodput = limit * _BYTES_PER_GB if limit else goodput * server["adapters"] * hosts / ranks
+        return float(bus_bytes / goodput * _PS_PER_S) + rounds_of(outcome) * compute_ps(job)
+    wire_bytes = bus_bytes * ranks / hosts
     return float(wire_bytes / goodput * _PS_PER_S) + rounds_of(outcome) * compute_ps(job)
 
 

@@ -97,7 +97,11 @@ def port_map(
     is_infiniband = fabric["link_layer"]["kind"] == "infiniband"
     topology = fabric["topology"]
     rails = topology["rails"] if topology["kind"] in _OF_RAILS else None
-    rows = (_row(description, rails, is_infiniband=is_infiniband) for description in described)
+    has_servers = bool(fabric.get("server"))
+    rows = (
+        _row(description, rails, has_servers=has_servers, is_infiniband=is_infiniband)
+        for description in described
+    )
     players = {number: host for host in hosts for number in host["plays"]}
     return [
         _played(row, players[description["host_number"]]) if description["host_number"] in players else row
@@ -105,8 +109,10 @@ def port_map(
     ]
 
 
-def _row(description: PortDescription, rails: int | None, *, is_infiniband: bool) -> PortRow:
-    chassis, port = _place(description, rails)
+def _row(
+    description: PortDescription, rails: int | None, *, has_servers: bool, is_infiniband: bool
+) -> PortRow:
+    chassis, port = _place(description, rails, has_servers=has_servers)
     sources, destinations = description["source_ports"], description["destination_qps"]
     has_sources, has_destinations = sources["count"] > 0 and not is_infiniband, destinations["count"] > 0
     row = PortRow(
@@ -142,8 +148,10 @@ def _row(description: PortDescription, rails: int | None, *, is_infiniband: bool
     return replace(row, lid=description["lid"], **no_ip)
 
 
-def _place(description: PortDescription, rails: int | None) -> tuple[str, str]:
-    """Return chassis and port; for servers with rails, the server and its adapter."""
+def _place(description: PortDescription, rails: int | None, *, has_servers: bool) -> tuple[str, str]:
+    """Return chassis and port; for servers, and for hosts on rails, the server and its adapter."""
+    if has_servers:
+        return f"server{description['host_number']}", f"nic{description['host_port']}"
     if rails is None:
         return description["host"], f"port{description['host_port']}"
     server, adapter = divmod(description["host_number"], rails)

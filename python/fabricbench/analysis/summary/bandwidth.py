@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
-from fabricbench.work import collective_of
+from fabricbench.work import collective_of, pattern_of
 
 FRAME_OVERHEAD_BYTES = 82
 """Overhead of a full WRITE Middle packet on a link [bytes]: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8,
@@ -91,6 +92,96 @@ def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
     return len(set(servers)) < len(servers)
 
 
+@dataclass(frozen=True)
+class _Servers:
+    """A job on servers, each with as many of its GPUs.
+
+    Attributes:
+        servers: Number of servers.
+        gpus: GPUs of the job on each.
+        adapters: Adapters near these GPUs.
+        crosses: Whether ranks that exchange data as pairs, 2k and 2k + 1, are on different servers.
+    """
+
+    servers: int
+    gpus: int
+    adapters: int
+    crosses: bool
+
+    @classmethod
+    def of(cls, server: Mapping[str, Any], job: Mapping[str, Any]) -> _Servers | None:
+        """Return the servers of a job; none if they have different numbers of its GPUs or of adapters."""
+        gpus: dict[int, set[int]] = {}
+        for host, gpu in zip(job["hosts"], job["gpus"], strict=True):
+            gpus.setdefault(host, set()).add(gpu)
+        near = server["adapters_of_gpu"]
+        counts = {(len(own), len({adapter for gpu in own for adapter in near[gpu]})) for own in gpus.values()}
+        if len(counts) != 1:
+            return None
+        pairs = zip(job["hosts"][::2], job["hosts"][1::2], strict=False)
+        return cls(len(gpus), *counts.pop(), any(first != second for first, second in pairs))
+
+    def busbw(self, pattern: Mapping[str, Any], adapter: float, scale_up: float) -> float | None:
+        """Return the highest bus bandwidth for a rate of an adapter, and of a GPU to those of its server.
+
+        Each server receives all data of a collective but its own part, over its adapters; each GPU receives
+        what GPUs of its server have for it over the scale-up domain. Where its switches reduce (NVLS), a GPU
+        sends all data once, and the part of which it is the head again.
+        """
+        collective = pattern["collective"]
+        ranks, of_server = self.servers * self.gpus, self.adapters * adapter
+        if self.gpus == 1:
+            return of_server
+        if collective in _ONCE_PER_SERVER:
+            if pattern["algorithm"] == _NVLS_TREE:
+                scale_up *= 2 * _all_but_one(ranks) * self.gpus / (self.gpus + 1)
+            if self.servers == 1:
+                return scale_up
+            return min(of_server * _all_but_one(ranks) / _all_but_one(self.servers), scale_up)
+        if collective in _CHAINS:
+            return min(of_server, scale_up) if self.servers > 1 else scale_up
+        if collective in _BETWEEN_PEERS:
+            inside = scale_up * (ranks - 1) / (self.gpus - 1)
+            if self.servers == 1:
+                return inside
+            return min(of_server / self.gpus * (ranks - 1) / (ranks - self.gpus), inside)
+        if collective == "send-receive":
+            return of_server / self.gpus if self.crosses else scale_up
+        return None
+
+
+_CHAINS: Final = frozenset({"broadcast", "reduce"})
+"""Collectives in which all data enter each server once, and pass its GPUs."""
+_BETWEEN_PEERS: Final = frozenset({"all-to-all", "gather", "scatter"})
+"""Collectives with data of each GPU for others, of its own server and of others."""
+_NVLS_TREE: Final = "nvls-tree"
+_ONCE_PER_SERVER: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter"})
+"""Collectives in which data enter a server once, whatever the number of its GPUs."""
+
+
+def busbw_limit(
+    run_spec: Mapping[str, Any], job: Mapping[str, Any], port: float, unit_bps: float = _BITS_PER_GB
+) -> float | None:
+    """Return the highest bus bandwidth of a job whose ports have a rate; none if there is no single one.
+
+    Ranks that share a port have none, nor those on servers with different numbers of GPUs of the job.
+
+    Args:
+        run_spec: The RunSpec.
+        job: One of its jobs.
+        port: Rate of a host, over its ports in all planes, or of an adapter of a server.
+        unit_bps: Unit of this rate and of the result [bit/s].
+    """
+    server = run_spec["fabric"].get("server")
+    if not server:
+        return None if shares_ports(job) else port
+    if "gpus" not in job:
+        return None  # measured, by several jobs of a plan together
+    servers = _Servers.of(server, job)
+    scale_up = run_spec["fabric"]["shared_memory"]["rate_bps"] / unit_bps
+    return None if servers is None else servers.busbw(pattern_of(job), port, scale_up)
+
+
 def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
     """Return whether measured rounds overlap with other rounds, which makes their times meaningless.
 
@@ -109,13 +200,16 @@ def compute_ps(job: Mapping[str, Any]) -> int:
 
 
 def line_rate_bps(run_spec: Mapping[str, Any]) -> int:
-    """Return the line rate of a host, the sum over its ports in each plane [bit/s]."""
+    """Return the line rate of a host over its ports in all planes, or of an adapter of a server [bit/s]."""
     topology = run_spec["fabric"]["topology"]
     return int(topology["host_link"]["rate_bps"] * topology.get("planes", 1))
 
 
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
-    """Return the largest payload rate of a host, over its ports in all planes [1e9 bytes/s]."""
+    """Return the largest payload rate of a host, over its ports in all planes [1e9 bytes/s].
+
+    On servers it is that of an adapter; see `busbw_limit`.
+    """
     rate_bps = line_rate_bps(run_spec)
     mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
     is_infiniband = run_spec["fabric"].get("link_layer", {}).get("kind") == "infiniband"

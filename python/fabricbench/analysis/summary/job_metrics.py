@@ -13,10 +13,11 @@ from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.summary import kpis
 from fabricbench.analysis.summary.bandwidth import (
     bus_factor,
+    busbw_limit,
     compute_ps,
     has_rounds_in_common,
     ideal_goodput_gb_per_s,
-    shares_ports,
+    line_rate_bps,
     uses_scale_up,
 )
 from fabricbench.analysis.summary.job_summary import COMPLETE, STALLED, Summary
@@ -242,15 +243,17 @@ def _bandwidths(
         pattern["data_bytes"] / ((time_ps - spent_ps) / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
-    has_line = not (shares_ports(job) or has_rounds_in_common(job))
-    has_ideal = has_line and not uses_scale_up(run_spec, job)
+    line_bps = busbw_limit(run_spec, job, line_rate_bps(run_spec), 1)
+    line_bps = None if has_rounds_in_common(job) else line_bps
+    ideal = busbw_limit(run_spec, job, ideal_goodput_gb_per_s(run_spec))
+    has_ideal = line_bps is not None and ideal is not None and not uses_scale_up(run_spec, job)
     return times | {
         "algbw_gb_per_s": algbw,
         "busbw_gb_per_s": algbw * factor,
         "busbw_gb_per_s_min": slowest * factor,
         "busbw_gb_per_s_max": fastest * factor,
-        "ideal_percent": 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None,
-        **(kpis.of_bandwidth(run_spec, algbw * factor, spent_ps / mean_ps) if has_line and factor else {}),
+        "ideal_percent": 100 * algbw * factor / ideal if has_ideal and ideal else None,
+        **(kpis.of_bandwidth(line_bps, algbw * factor, spent_ps / mean_ps) if line_bps and factor else {}),
     }
 
 

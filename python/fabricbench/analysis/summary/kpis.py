@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.analysis.summary.bandwidth import line_rate_bps
-
 if TYPE_CHECKING:
     from fabricbench.analysis.record.chunk_facts import ChunkFacts
     from fabricbench.analysis.summary.fabric_facts import FabricFacts
@@ -22,20 +20,18 @@ AT_HOSTS: Final = "host_overrun"
 """The only cause of loss beyond the boundary of the fabric."""
 
 
-def of_bandwidth(
-    run_spec: Mapping[str, Any], busbw_gb_per_s: float, computing: float = 0.0
-) -> dict[str, float]:
+def of_bandwidth(line_bps: float, busbw_gb_per_s: float, computing: float = 0.0) -> dict[str, float]:
     """Return bus bandwidth and completion time relative to the line rate of a rank's NICs.
 
     The roofline of a round is its compute time plus, in sequence, data size * bus factor / line rate. The
     second term is the rest of the measured round, scaled by the utilisation of the line rate.
 
     Args:
-        run_spec: The RunSpec; every rank has its own port in each plane.
+        line_bps: Highest bus bandwidth, with ports that transport only payload [bit/s].
         busbw_gb_per_s: Bus bandwidth, more than 0.
         computing: Fraction of a round in which ranks compute, below 1.
     """
-    utilisation = busbw_gb_per_s * _BITS_PER_GB / line_rate_bps(run_spec)
+    utilisation = busbw_gb_per_s * _BITS_PER_GB / line_bps
     return {"jct_ratio": 1 / (computing + (1 - computing) * utilisation), "busbw_percent": 100 * utilisation}
 
 

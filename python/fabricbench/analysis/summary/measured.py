@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabricbench.analysis.record.run_spec import has_fabric
-from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.summary.bandwidth import (
+    BUS_FACTORS,
+    bus_factor,
+    busbw_limit,
+    ideal_goodput_gb_per_s,
+    line_rate_bps,
+)
 from fabricbench.analysis.summary.job_summary import COMPLETE, Summary
 from fabricbench.analysis.summary.kpis import of_bandwidth
 from fabricbench.metrics import JobKind
@@ -87,6 +93,12 @@ def _rates(
     if has_fabric(run_spec) and not job["shares_ports"]:
         # Jobs that ran in parallel have their own ports.
         of_a_port = busbw / job.get("pooled_jobs", 1)
-        rates["ideal_percent"] = 100 * of_a_port / ideal_goodput_gb_per_s(run_spec)
-        rates |= of_bandwidth(run_spec, of_a_port) if busbw else {}
+        goodput, line_bps = ideal_goodput_gb_per_s(run_spec), float(line_rate_bps(run_spec))
+        if run_spec["fabric"].get("server"):
+            ideal, line = busbw_limit(run_spec, job, goodput), busbw_limit(run_spec, job, line_bps, 1)
+            if ideal is None or line is None:
+                return rates
+            goodput, line_bps = ideal, line
+        rates["ideal_percent"] = 100 * of_a_port / goodput
+        rates |= of_bandwidth(line_bps, of_a_port) if busbw else {}
     return rates

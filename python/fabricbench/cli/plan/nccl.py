@@ -12,9 +12,9 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import (
     SIZES,
-    VERSION,
     Question,
     answer_object,
     graph_rows,
@@ -76,7 +76,7 @@ def nccl_command(
     servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.")] = 1,
     version: Annotated[
         str, typer.Option("--nccl", metavar="VERSION", help="Version of NCCL, such as 2.30 or 2.30.7.")
-    ] = VERSION,
+    ] = NCCL_VERSION,
     variables: Annotated[
         list[str] | None,
         typer.Option(

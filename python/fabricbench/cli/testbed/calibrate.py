@@ -115,7 +115,7 @@ def _measured_plan(
     option_overrides += ["backend=hosts"] if hosts is not None or in_lab else []
     if hosts is None:
         loaded = loading.load(plan or "", [*overrides, *option_overrides])
-        return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
+        return loaded, [f"host{number}" for number in range(loaded.plan.fabric.host_count)]
     require_libraries()
 
     names_by_number = {number: host.name for host in load_hosts(hosts).hosts for number in host.plays}
@@ -126,7 +126,7 @@ def _measured_plan(
         )
     else:
         loaded = loading.load(plan, [*overrides, *option_overrides])
-    hosts_of_plan = loaded.plan.fabric.topology.host_count
+    hosts_of_plan = loaded.plan.fabric.host_count
     return loaded, [names_by_number.get(number, "") for number in range(min(count, hosts_of_plan))]
 
 

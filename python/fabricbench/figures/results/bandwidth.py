@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.record.run_spec import has_fabric
-from fabricbench.analysis.summary.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.summary.bandwidth import busbw_limit, ideal_goodput_gb_per_s
 from fabricbench.figures import theme
 from fabricbench.figures.figure import BANDWIDTH, Figure
 from fabricbench.figures.plot import Plot
@@ -122,22 +122,34 @@ def _published(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter:
 
 
 def _ideal(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter | None:
-    """Draw the maximum goodput of a host port, or nothing if the fabric is unknown."""
-    specs = {
-        _size_bytes(row): row.trial.facts.run_spec for row in rows if has_fabric(row.trial.facts.run_spec)
+    """Draw the maximum goodput of a host port, or of all of a server, or nothing if the fabric is unknown."""
+    ideals = {
+        _size_bytes(row): ideal
+        for row in rows
+        if has_fabric(row.trial.facts.run_spec) and (ideal := _ideal_of(row)) is not None
     }
-    if not specs:
+    if not ideals:
         return None
-    sizes = sorted(specs)
+    sizes = sorted(ideals)
     return go.Scatter(
         x=sizes,
-        y=[ideal_goodput_gb_per_s(specs[size]) if quantity is _BUSBW else 100.0 for size in sizes],
+        y=[ideals[size] if quantity is _BUSBW else 100.0 for size in sizes],
         name="ideal goodput",
         mode="lines" if len(sizes) > 1 else "markers",
         marker={"symbol": "line-ew", "size": 40, "line": {"width": 1.5, "color": theme.IDEAL}},
         line={"dash": "dash", "width": 1.5, "color": theme.IDEAL},
         hovertemplate="ideal %{y:.4f}<extra></extra>",
     )
+
+
+def _ideal_of(row: ResultRow) -> float | None:
+    """Return the ideal bus bandwidth of a job; none on servers where there is no single one."""
+    run_spec = row.trial.facts.run_spec
+    goodput = ideal_goodput_gb_per_s(run_spec)
+    if not run_spec["fabric"].get("server"):
+        return goodput
+    job = next(job for job in run_spec["jobs"] if job["name"] == row.summary.job)
+    return busbw_limit(run_spec, job, goodput)
 
 
 def _caption(quantity: _Quantity, published: bool, incomplete: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fabricbench.plan.devices.nccl_topology import PCIE_SPEED, Element, Host, name_of, read_host
 from fabricbench.plan.errors import Place, PlanError, Problem
-from fabricbench.plan.server import Server, processor_name
+from fabricbench.plan.fabric.server import Server, processor_name
 
 Node = dict[str, int] | str
 """Part of a system: {"cpu": 0}, {"gpu": 3}, "nv_switch"."""

@@ -97,9 +97,10 @@ def crossing_of(
         job: One of its jobs.
         transfers: Data between hosts; by default derived from the algorithm.
     """
-    topology = run_spec["fabric"]["topology"]
-    if topology["kind"] not in KINDS or not _has_rails_of_its_own(topology, job):
-        return None
+    fabric = run_spec["fabric"]
+    topology = fabric["topology"]
+    if topology["kind"] not in KINDS or fabric.get("server") or not _has_rails_of_its_own(topology, job):
+        return None  # servers run one ring for each rail by NCCL, and others among ranks only if asked to
     rails, has_scale_up = topology["rails"], bool(topology.get("scale_up_link"))
     if transfers is None:
         transfers = _planned(run_spec, job)

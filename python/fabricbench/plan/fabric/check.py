@@ -1,6 +1,7 @@
 """Checks of the fabric: size and connectivity of its graph, switches, NICs, clocks, priorities, addresses."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from fabricbench import units
@@ -12,15 +13,17 @@ from fabricbench.plan.fabric.failures import check_failures
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fabric.nic import Nic
 from fabricbench.plan.fabric.pins import check_pinned_steps
+from fabricbench.plan.fabric.server import server_problems
 from fabricbench.plan.fabric.switches.check import check_chips, check_markers, check_pools, check_scheduled
 from fabricbench.plan.fabric.switches.colours import Marker
 from fabricbench.plan.fabric.switches.ecn import Ecn, check_ecn
 from fabricbench.plan.fabric.switches.pfc import Pfc, check_pfc
 from fabricbench.plan.fabric.switches.pools import Pool
-from fabricbench.plan.fabric.topology import RailOptimised, RailPods
+from fabricbench.plan.fabric.topology import MultiPlane, RailOptimised, RailPods
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.model import Plan
 from fabricbench.plan.transport.model import Dscp
+from fabricbench.words import counted
 
 
 def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
@@ -120,6 +123,7 @@ def check_topology(plan: Plan, document: Document) -> Iterator[FieldProblem]:
         yield from _check_rails(("spines", topology.spines), topology.rails)
     if isinstance(topology, RailPods):
         yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails)
+    yield from _check_server(plan.fabric)
 
 
 def _check_rails(named_count: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
@@ -129,6 +133,58 @@ def _check_rails(named_count: tuple[str, int], rails: int) -> Iterator[FieldProb
         actual = f"0 {name.partition('_')[0]} for {rails} rails"
         allowed = "1 or more, so that every rank reaches every other"
         yield FieldProblem(("fabric", "topology", name), actual, allowed)
+
+
+_SERVER: Final[FieldPath] = ("fabric", "server")
+
+
+def _check_server(fabric: Fabric) -> Iterator[FieldProblem]:
+    """Check that the hosts of the topology are adapters of whole servers, each with a scale-up domain."""
+    server, topology = fabric.server, fabric.topology
+    if server is None:
+        return
+    problems = list(server_problems(server))
+    yield from (replace(problem, path=(*_SERVER, *problem.path)) for problem in problems)
+    if problems:
+        return
+    if isinstance(topology, MultiPlane):
+        yield FieldProblem(
+            _SERVER, "servers whose adapters have ports in planes", "none, or another topology"
+        )
+    elif isinstance(topology, RailOptimised | RailPods) and server.nics != topology.rails:
+        actual = f"{counted(server.nics, 'adapter')} on {counted(topology.rails, 'rail')}"
+        yield FieldProblem((*_SERVER, "nics"), actual, f"{topology.rails}, one on each rail")
+    elif server.nics == 0 or topology.host_count % server.nics:
+        actual = (
+            f"{counted(server.nics, 'adapter')} of {counted(topology.host_count, 'host')} of the topology"
+        )
+        hint = "hosts of the topology are adapters: 16 with 8 adapters are 2 servers"
+        yield FieldProblem((*_SERVER, "nics"), actual, "a divisor of the hosts", hint)
+    if getattr(topology, "scale_up_link", None) is not None:
+        actual = "a scale-up domain beside `scale_up_link` of the topology"
+        yield FieldProblem((*_SERVER, "scale_up"), actual, "one of them")
+    if server.scale_up is None:
+        yield FieldProblem(
+            (*_SERVER, "scale_up"), "none", "a scale-up domain: servers without one are not modelled"
+        )
+    elif server.scale_up.servers > 1:
+        actual = f"a domain of {server.scale_up.servers} servers"
+        hint = "domains of several servers are not modelled in runs yet; `fabricbench nccl` has them"
+        yield FieldProblem((*_SERVER, "scale_up", "servers"), actual, "1", hint)
+    if "shared_memory" in fabric.model_fields_set:
+        actual = "shared memory of servers with GPUs"
+        yield FieldProblem(
+            ("fabric", "shared_memory"), actual, "none", "`fabric.server.scale_up` replaces it"
+        )
+
+
+def server_warnings(plan: Plan) -> Iterator[FieldProblem]:
+    """Yield adapters whose rate is not that of the links of the topology."""
+    server, rate_bps = plan.fabric.server, plan.fabric.topology.host_link.rate_bps
+    if server is not None and server.nic is not None and server.nic.rate_bps != rate_bps:
+        actual = f"adapters of {units.format_rate(server.nic.rate_bps)}"
+        actual += f", which run at {units.format_rate(rate_bps)}, the rate of `fabric.topology.host_link`"
+        yield FieldProblem(_SERVER, actual, hint="give both the same rate")
 
 
 def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
@@ -208,7 +264,7 @@ def _check_nic(plan: Plan) -> Iterator[FieldProblem]:
         actual = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
         hint = "`host.nic: ideal` has none" if plan.host.nic != "ideal" else "leave it out"
         yield FieldProblem((*path, name), actual, "none", hint)
-    host_count, seen = plan.fabric.topology.host_count, set()
+    host_count, seen = plan.fabric.host_count, set()
     for index, impairment in enumerate(nic.impairments):
         host_path: FieldPath = (*path, "impairments", index, "host")
         for host in impairment.hosts:
@@ -233,7 +289,7 @@ def _check_clocks(plan: Plan) -> Iterator[FieldProblem]:
     for name, value_ps in (("offset", clocks.offset_ps), ("jitter", clocks.jitter_ps)):
         if value_ps > _CLOCK_PS_MAX:
             yield FieldProblem((*path, name), units.format_time(value_ps), "at most 1s")
-    host_count, seen = plan.fabric.topology.host_count, set()
+    host_count, seen = plan.fabric.host_count, set()
     for index, clock in enumerate(clocks.hosts):
         clock_path: FieldPath = (*path, "hosts", index)
         if clock.host >= host_count:

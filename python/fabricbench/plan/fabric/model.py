@@ -12,6 +12,7 @@ from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.fabric.load_balancing import LoadBalancing
 from fabricbench.plan.fabric.nic import Clocks, Nic
+from fabricbench.plan.fabric.server import Server, ServerForms, fill_server
 from fabricbench.plan.fabric.switches.model import (
     SECTIONS,
     Switch,
@@ -71,6 +72,17 @@ class Fabric(PlanModel):
     """The network under test."""
 
     topology: Topology = Field(description="The graph of hosts, switches and cables.")
+    server: Annotated[Server | None, ServerForms()] = Field(
+        default=None,
+        description=(
+            "Servers with GPUs, whose adapters are the hosts of the topology, as many in a row as a server "
+            "has: a shipped server, a file of one, a mapping of fields, or `none`: hosts are no servers. "
+            "Fields that are left out are those of `dgx-h100`, with adapters of the rate of `host_link`. "
+            "Default: on rails, without `scale_up_link`, `rails` GPUs and adapters; else `none`. Source: "
+            "NVIDIA DGX H100 data sheet."
+        ),
+        json_schema_extra={"default": "none"},
+    )
     link_layer: LinkLayer = Field(
         default=None,
         description=(
@@ -159,8 +171,19 @@ class Fabric(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
-        """Return the fabric with InfiniBand's defaults, and switch settings with the common sections."""
-        return with_switch_settings(with_infiniband_defaults(data))
+        """Return the fabric with its server, defaults of InfiniBand, and complete switch settings."""
+        return with_switch_settings(with_infiniband_defaults(fill_server(data)))
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts of a run: servers, or hosts of the topology."""
+        adapters = 1 if self.server is None else max(self.server.nics, 1)
+        return self.topology.host_count // adapters
+
+    @property
+    def rank_count(self) -> int:
+        """Number of GPUs of all servers, or of hosts without servers."""
+        return self.host_count * (1 if self.server is None else self.server.gpus)
 
     @property
     def set_ups(self) -> Iterator[tuple[FieldPath, SwitchSections]]:
@@ -195,6 +218,9 @@ class Fabric(PlanModel):
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
         }
+        if self.server is not None:
+            spec["server"] = self.server.run_spec()
+            spec["shared_memory"] = self.server.domain_spec()
         settings = [own.run_spec(data_priority, has_release=has_release) for own in self.switch_settings]
         common = spec["switch"]
         if any(own[name] != common[name] for own in settings for name in SECTIONS):

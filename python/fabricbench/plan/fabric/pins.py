@@ -7,6 +7,7 @@ from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.load_balancing import Pin, Pinned
 from fabricbench.plan.fabric.traffic_filters import QueuePairIndex
+from fabricbench.plan.jobs.nccl_run import qp_mode
 from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint
 
@@ -60,7 +61,7 @@ def pin_problems(pins: Sequence[Pin], description: "Description") -> Iterator[Fi
 def check_pinned_steps(plan: "Plan") -> Iterator[FieldProblem]:
     """Check that steps are pinned only where each step has queue pairs of its own."""
     balancing = plan.fabric.load_balancing
-    if not isinstance(balancing, Pinned) or plan.transport.qp_mode == "per_chunk":
+    if not isinstance(balancing, Pinned) or qp_mode(plan) == "per_chunk":
         return
     for index, pin in enumerate(balancing.pins):
         for flow_index, flow in enumerate(pin.flows):

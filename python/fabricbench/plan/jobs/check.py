@@ -11,6 +11,8 @@ from fabricbench.plan.jobs.check_storage import check_storage
 from fabricbench.plan.jobs.expand import tcp_hosts
 from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
 from fabricbench.plan.jobs.mpi import OWN_BLOCK, ROOTED
+from fabricbench.plan.jobs.nccl_run import qp_mode
+from fabricbench.plan.jobs.places import rank_places
 from fabricbench.plan.jobs.software import NONE, PRESETS
 from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.model import Plan
@@ -75,7 +77,7 @@ def _check_hosts(
     plan: "Plan", tcp: Tcp, path: FieldPath, traffic_by_host: dict[int, str]
 ) -> Iterator[FieldProblem]:
     """Check that the ranks are on hosts that exist and have no other TCP rank, and check the pattern."""
-    hosts, host_count = tcp_hosts(plan, tcp), plan.fabric.topology.host_count
+    hosts, host_count = tcp_hosts(plan, tcp), plan.fabric.host_count
     ranks_path = (*path, "ranks")
     if len(hosts) < 2:
         yield FieldProblem(ranks_path, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
@@ -116,7 +118,7 @@ def _check_rendezvous(plan: "Plan", job: "Job", field_path: FieldPath) -> Iterat
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         yield FieldProblem(field_path, f"a handshake of {kind}", "off")
-    elif plan.transport.qp_mode != "per_pair":
+    elif qp_mode(plan) != "per_pair":
         hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
         yield FieldProblem(field_path, "a handshake with a queue pair for each chunk", "off", hint)
 
@@ -165,10 +167,8 @@ def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
 
 def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
     """Check that the ranks of all jobs fit on the hosts; a host has ranks of one storage job at most."""
-    host_count = plan.fabric.topology.host_count
     storage_of_host: dict[int, str] = {}
     for index, job in enumerate(plan.jobs):
-        hosts = range(host_count) if job.hosts is None else job.hosts
         problem = _first_rank_problem(plan, document, index, storage_of_host)
         ranks = job_ranks(plan, job)
         if ranks < 2:
@@ -177,30 +177,36 @@ def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
         if problem:
             yield problem
         if job.storage:
-            storage_of_host.update(dict.fromkeys(hosts, job.name))
+            storage_of_host.update({host: job.name for host, _ in rank_places(plan, job)})
 
 
 def _first_rank_problem(
     plan: Plan, document: Document, index: int, storage_of_host: dict[int, str]
 ) -> FieldProblem | None:
     """Return the problem of the first rank of a job whose host it cannot have."""
-    host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
-    hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
-    if len(hosts) > host_count:
-        return FieldProblem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
+    rank_count, job, server = plan.fabric.rank_count, plan.jobs[index], plan.fabric.server
+    hosts, path = range(rank_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
+    noun, gpus_per_host = ("host", 1) if server is None else ("GPU", server.gpus)
+    if server is not None and job.processes_per_host > 1:
+        actual, hint = f"{job.processes_per_host} on servers", "`ranks` are GPUs, with a process each"
+        return FieldProblem(("jobs", index, "processes_per_host"), actual, "1", hint)
+    if len(hosts) > rank_count:
+        return FieldProblem(path, f"{len(hosts)} ranks on {rank_count} {noun}s", f"at most {rank_count}")
     seen: set[int] = set()
     for rank, host in enumerate(hosts):
         rank_path = (*path, rank) if isinstance(document.value(path), list) else path
-        if host >= host_count:
-            return FieldProblem(rank_path, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+        if host >= rank_count:
+            return FieldProblem(
+                rank_path, f"{noun} {host}", f"{noun}s 0 to {rank_count - 1} of this topology"
+            )
         if host in seen and job.storage:
             # `check_storage` reports it with the field, clients or targets.
             return None
         if host in seen:
-            hint = "`processes_per_host` puts several ranks on each host"
-            return FieldProblem(rank_path, f"host {host} twice", "each host once", hint)
-        if job.storage and host in storage_of_host:
-            actual = f"host {host}, which storage job `{storage_of_host[host]}` has"
+            hint = "" if server else "`processes_per_host` puts several ranks on each host"
+            return FieldProblem(rank_path, f"{noun} {host} twice", f"each {noun} once", hint)
+        if job.storage and (owner := storage_of_host.get(host // gpus_per_host)):
+            actual = f"{noun} {host}, {'on a server that' if server else 'which'} storage job `{owner}` has"
             return FieldProblem(rank_path, actual, "hosts of no other storage job")
         seen.add(host)
     return None

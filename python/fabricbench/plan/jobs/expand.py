@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import CollectiveWork, JobSpec, PatternSpec, RepeatSpec, TcpSpec, Work
 from fabricbench.plan.fabric.topology import host_rate_bps
+from fabricbench.plan.jobs.library import FlatRing
 from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.jobs.nccl_run import nccl_of, run_of
+from fabricbench.plan.jobs.places import rank_places
 from fabricbench.plan.jobs.rounds import round_sizes
 from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.model import Plan
@@ -14,7 +17,7 @@ from fabricbench.plan.sweep.sizes import job_sizes
 
 def tcp_hosts(plan: "Plan", tcp: Tcp) -> list[int]:
     """Return the host of each rank."""
-    return list(range(plan.fabric.topology.host_count)) if tcp.hosts is None else list(tcp.hosts)
+    return list(range(plan.fabric.host_count)) if tcp.hosts is None else list(tcp.hosts)
 
 
 def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int, seed: int) -> list[JobSpec]:
@@ -32,14 +35,17 @@ def _job(plan: Plan, index: int, trial_size_bytes: int, seed: int, *, is_alone: 
     repeat: RepeatSpec = {"kind": "until-others-end"}
     if sizes.rounds is not None:
         repeat = {"kind": "rounds", "rounds": sizes.rounds}
+    places = rank_places(plan, job)
     spec: JobSpec = {
         "name": job.name,
-        "hosts": _job_hosts(plan, job),
+        "hosts": [host for host, _ in places],
         "stream": index,
         "start_ps": job.start_ps,
         "repeat": repeat,
         "work": _work(plan, job, sizes.cycle),
     }
+    if plan.fabric.server is not None:
+        spec["gpus"] = [gpu for _, gpu in places]
     if job.dscp is not None:
         spec["dscp"] = job.dscp
     if job.priority is not None:
@@ -53,7 +59,7 @@ def _work(plan: Plan, job: Job, sizes: list[int]) -> Work:
         return job.storage.run_spec(sizes[0])
     pattern: PatternSpec = {
         "collective": job.collective,
-        "algorithm": job.algorithm or engine.default_algorithm(job.collective),
+        "algorithm": _algorithm(job),
         "data_bytes": max(sizes),
         "root": job.root,
     }
@@ -69,15 +75,15 @@ def _work(plan: Plan, job: Job, sizes: list[int]) -> Work:
     )
     if len(sizes) > 1:
         work["round_bytes"] = sizes
+    if (nccl := nccl_of(plan, job)) is not None:
+        pattern["algorithm"], work["nccl"] = run_of(plan, job, nccl, pattern["data_bytes"])
     return work
 
 
-def _job_hosts(plan: Plan, job: Job) -> list[int]:
-    """Return the host of each rank of a job."""
-    hosts = list(range(plan.fabric.topology.host_count)) if job.hosts is None else list(job.hosts)
-    if job.mapping == "round-robin" or job.processes_per_host == 1:
-        return hosts * job.processes_per_host
-    return [host for host in hosts for _ in range(job.processes_per_host)]
+def _algorithm(job: Job) -> str:
+    """Return the algorithm among the ranks of a job."""
+    default = "ring" if isinstance(job.library, FlatRing) else engine.default_algorithm(job.collective)
+    return job.algorithm or default
 
 
 def tcp_specs(plan: Plan) -> list[TcpSpec]:

@@ -23,6 +23,7 @@ from fabricbench.plan.fields.quantities import (
 )
 from fabricbench.plan.fields.sizes import Sizes
 from fabricbench.plan.jobs.collective_names import AlgorithmName, CollectiveName
+from fabricbench.plan.jobs.library import LibraryField, fill_job as fill_library
 from fabricbench.plan.jobs.mpi import Rendezvous
 from fabricbench.plan.jobs.software import fill_software
 from fabricbench.plan.jobs.storage import Storage, fill_job
@@ -81,7 +82,7 @@ class Job(PlanModel):
         description=(
             'The hosts in rank order: `0,1,6,7` puts rank 2 on host 6. Ranges such as `"0-7"`, with a step '
             '`"0-28:4"`, a list, or `all`. Each host once (see `processes_per_host`); several jobs may have '
-            "ranks on a host."
+            "ranks on a host. On servers the GPUs: GPU g of server s is s * GPUs of a server + g."
         ),
     )
     collective: CollectiveName = Field(
@@ -92,6 +93,15 @@ class Job(PlanModel):
     algorithm: AlgorithmName | None = Field(
         default=None,
         description="How they do it. Default: the first that the engine lists for the collective.",
+    )
+    library: LibraryField = Field(
+        default=None,
+        description=(
+            'How servers with GPUs run it: `nccl`, or `{nccl: {version: "2.30", env: {NCCL_ALGO: ring}}}`, '
+            "as NCCL does, which chooses algorithm, protocol and channels; `none`, the algorithm among the "
+            "ranks; `flat-ring`, a ring over all ranks without servers. Default: `nccl` for collectives that "
+            "it has, with all GPUs of two or more servers; else `none`. Source: frameworks use NCCL."
+        ),
     )
     data_bytes: Sizes | None = Field(
         default=None,
@@ -126,7 +136,7 @@ class Job(PlanModel):
     mapping: Literal["by-host", "round-robin"] = Field(
         default="by-host",
         description=(
-            "Order of several ranks per host: host by host, or dealt out to the hosts in turn. Source: MPI "
+            "Order of several ranks per host or server: host by host, or dealt out in turn. Source: MPI "
             "launchers (Open MPI `--map-by slot`, Intel MPI `-ppn`)."
         ),
     )
@@ -266,5 +276,5 @@ class Job(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
-        """Return the job with the ranks of its storage."""
-        return fill_job(fill_software(data))
+        """Return the job with the ranks of its storage, and fields that its library and software set."""
+        return fill_job(fill_software(fill_library(data)))

@@ -101,7 +101,7 @@ def _job_size_field(job: Job) -> SizeRange | int | tuple[int, ...] | None:
 
 def job_ranks(plan: Plan, job: Job) -> int:
     """Return the number of ranks of a job."""
-    hosts = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+    hosts = plan.fabric.rank_count if job.hosts is None else len(job.hosts)
     return hosts * job.processes_per_host
 
 

@@ -33,6 +33,7 @@ from fabricbench.results.variants import is_compared
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
 from fabricbench.words import counted, data_size
+from fabricbench.work import NCCL_HEAD, nccl_text
 
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2
@@ -175,9 +176,15 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     metrics = _metrics(jobs)
     if not is_compared(jobs[0]):
         names = axis_names([job.trial for job in jobs])
-        rows = [row for job in jobs for row in _rows(job, metrics, names, with_iteration=repeats)]
+        has_nccl = any(nccl_text(job.job_spec) for job in jobs)
+        rows = [
+            row
+            for job in jobs
+            for row in _rows(job, metrics, names, with_iteration=repeats, with_nccl=has_nccl)
+        ]
         size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-        columns = [*axis_columns(names), size_head, *map(Column, heads(metrics))]
+        nccl_head = [Column(NCCL_HEAD, is_text=True)] if has_nccl else []
+        columns = [*axis_columns(names), size_head, *nccl_head, *map(Column, heads(metrics))]
         lines = [
             styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
             render(columns, rows, colour=colour),
@@ -226,13 +233,16 @@ def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
 
 
 def _rows(
-    job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool
+    job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool, with_nccl: bool
 ) -> Iterator[Row]:
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
     values = [value_text(job.trial, job.summary, metric) for metric in metrics]
-    yield Row([*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *values], style)
+    nccl = [nccl_text(job.job_spec)] if with_nccl else []
+    texts = [*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *nccl]
+    yield Row([*texts, *values], style)
     for row in published_rows(job, metrics):
-        yield Row([*[""] * len(names), *row.cells], row.style)
+        head, *published = row.cells
+        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.style)
 
 
 def search_table(plan: str, cases: Sequence[Searched], trials: int, *, colour: bool) -> str:

@@ -15,7 +15,7 @@ from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.results.sizes import size_title
 from fabricbench.store import Trial
 from fabricbench.words import counted
-from fabricbench.work import collective_of
+from fabricbench.work import collective_of, nccl_text
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
@@ -38,7 +38,7 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
-    table_jobs = others if facts.axes and others else [job]
+    table_jobs = others if others and (facts.axes or nccl_text(job.job_spec)) else [job]
     job_text = (
         f"{variant}job {summary.job}: {_collective_text([table_job.summary for table_job in table_jobs])}"
     )

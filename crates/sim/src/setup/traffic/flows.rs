@@ -82,20 +82,29 @@ impl Flows {
     /// Source and destination port of the packets of a queue pair in this direction.
     #[inline]
     pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
-        let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host, || pair.part);
+        let hosts = [pair.src_host, pair.dst_host];
+        let [src, dst] = self.attachments_between(hosts, || pair.ports, || pair.part);
         match direction {
             Direction::Forward => [src, dst],
             Direction::Reverse => [dst, src],
         }
     }
 
-    /// Source and destination port of data between two hosts; `part` is the number of the queue pair among
-    /// those of its rank pair.
+    /// Source and destination port of data between two hosts: those given, otherwise those that the graph
+    /// assigns; `part` is the number of the queue pair among those of its rank pair.
     #[inline]
-    fn attachments_between(&self, src: HostId, dst: HostId, part: impl Fn() -> u32) -> [AttachmentId; 2] {
-        match self.has_one_port_each {
-            true => [AttachmentId(src.0), AttachmentId(dst.0)],
-            false => self.graph.attachments_between(src, dst, part()).into(),
+    fn attachments_between(
+        &self,
+        [src, dst]: [HostId; 2],
+        ports: impl Fn() -> Option<[u16; 2]>,
+        part: impl Fn() -> u32,
+    ) -> [AttachmentId; 2] {
+        if self.has_one_port_each {
+            return [AttachmentId(src.0), AttachmentId(dst.0)];
+        }
+        match ports() {
+            Some([from, to]) => [self.graph.attachment_of(src, from), self.graph.attachment_of(dst, to)],
+            None => self.graph.attachments_between(src, dst, part()).into(),
         }
     }
 
@@ -108,7 +117,7 @@ impl Flows {
         src: HostId,
         dst: HostId,
     ) -> [AttachmentId; 2] {
-        self.attachments_between(src, dst, || job.part(number))
+        self.attachments_between([src, dst], || job.ports(number), || job.part(number))
     }
 
     /// Priority of the data of a job.
@@ -183,16 +192,12 @@ impl Flows {
         Ok(pairs)
     }
 
-    /// Counts the connections of a job at both hosts, and checks that there is a path.
+    /// Counts the connections of a job at both hosts, and checks that each has a path.
     fn note_connections(&mut self, fabric: &Fabric, index: u32, is_storage: bool) -> Result<(), SpecError> {
         let laps = self.laps(index as usize);
         let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
-        let (parts, is_joined) = (jobs.parts, fabric.graph.is_joined_by_switches());
-        let mut is_reached = Ok(());
+        let parts = jobs.parts;
         jobs.each_connection(index as usize, laps.length, |[src, dst]| {
-            if !is_joined && is_reached.is_ok() {
-                is_reached = check_path(fabric, index, src, dst);
-            }
             let next = &mut receivers_at[dst.index()];
             if *is_pinned {
                 receivers.extend(*next..*next + parts);
@@ -203,8 +208,26 @@ impl Flows {
                 *next += parts;
             }
         });
-        is_reached?;
+        if !fabric.graph.is_joined_by_switches() {
+            let first = self.first_queue_pair(index as usize);
+            for number in first..first + laps.length * self.parts {
+                let pair = self.queue_pair(number);
+                self.check_path(fabric, &pair)?;
+            }
+        }
         self.check_number_of_connections(index)
+    }
+
+    /// Checks that there is a path between the ends of a queue pair.
+    fn check_path(&self, fabric: &Fabric, pair: &QueuePair) -> Result<(), SpecError> {
+        let [from, to] = self.attachments(pair, Direction::Forward);
+        let source: &Attachment = fabric.graph.attachment(from);
+        if !pair.is_local() && fabric.routes.next_hops(source.switch, to).is_empty() {
+            let found = format!("host {} cannot reach host {}", pair.src_host, pair.dst_host);
+            let field = format!("jobs[{}].hosts", pair.job);
+            return Err(unsupported(field, found, "hosts that are joined by switches"));
+        }
+        Ok(())
     }
 
     /// Checks that packets can number the queue pairs of each host, after job `last` was added.
@@ -245,17 +268,6 @@ impl Flows {
             self.unloaded.insert(pair.number, span);
         }
     }
-}
-
-/// Checks that there is a path between two hosts of a job.
-fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(), SpecError> {
-    let (from, to) = fabric.graph.attachments_between(src, dst, 0);
-    let source: &Attachment = fabric.graph.attachment(from);
-    if fabric.routes.next_hops(source.switch, to).is_empty() {
-        let found = format!("host {src} cannot reach host {dst}");
-        return Err(unsupported(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
-    }
-    Ok(())
 }
 
 /// Duration of a message between ranks of one host.

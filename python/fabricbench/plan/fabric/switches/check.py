@@ -91,7 +91,7 @@ _SWITCH: FieldPath = ("fabric", "switch")
 
 def _check_each(fabric: Fabric) -> Iterator[FieldProblem]:
     path: FieldPath = ("fabric", "switch", "markers")
-    switch, host_count = fabric.switch, fabric.topology.host_count
+    switch, host_count = fabric.switch, fabric.host_count
     if switch.markers and switch.scheduled:
         yield FieldProblem(path, "markers with scheduled switches", "none", "frames have no colours there")
     for index, marker in enumerate(switch.markers):

@@ -33,6 +33,7 @@ from fabricbench.results.result_rows import ResultRow
 from fabricbench.results.sizes import size_title
 from fabricbench.results.studies.sweep import sweeps
 from fabricbench.store import Trial
+from fabricbench.work import NCCL_HEAD, nccl_text
 
 MAX_TABLE_ROWS = 1000
 _MAX_REASONS = 20
@@ -45,11 +46,15 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns = [Column(below, above) for above, below in axis_heads(names)]
     columns.append(Column(size_title([row.trial for row in rows])))
     columns += [Column("", numeric=False)] if has_parts else []
+    has_nccl = any(nccl_text(row.report.job_spec) for row in rows)
+    columns += [Column(" ".join(NCCL_HEAD), numeric=False)] if has_nccl else []
     of_rounds = View.RANKS if has_barriers(rows) else View.ROUNDS
     metrics = run_columns(rows, View.RUN, View.REPEATS, of_rounds, View.ADAPTERS)
     columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
     columns.append(Column("trial", numeric=False))
-    cells = [_row(row, metrics, names, has_parts) for row in rows[:MAX_TABLE_ROWS]]
+    cells = [
+        _row(row, metrics, names, has_parts=has_parts, has_nccl=has_nccl) for row in rows[:MAX_TABLE_ROWS]
+    ]
     table = TablePart(columns, cells, _caption(rows))
     parts = [table, *_fabric(rows), *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
     return Section("summary", "Summary", parts)
@@ -75,10 +80,13 @@ def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
     return [TablePart(columns, lines, "The whole fabric, all jobs together.")]
 
 
-def _row(row: ResultRow, metrics: Iterable[Metric], names: Sequence[str], has_parts: bool) -> Row:
+def _row(
+    row: ResultRow, metrics: Iterable[Metric], names: Sequence[str], *, has_parts: bool, has_nccl: bool
+) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
     cells = [*map(Cell, axis_values(row.trial, names)), Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
+    cells += [Cell(nccl_text(row.report.job_spec))] if has_nccl else []
     cells += [_metric_cell(row, metric) for metric in metrics]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)

@@ -1,0 +1,193 @@
+"""Runs of collectives as NCCL runs them: which jobs have NCCL, and the choices of its rules for the engine.
+
+The rules choose algorithm, protocol, channels and chunks for each data size; see `fabricbench.plan.nccl`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import NcclChannel, NcclConfig, NcclProtocol
+from fabricbench.plan.jobs.library import Library, Nccl, NoLibrary
+from fabricbench.plan.jobs.places import gpus_by_server, rank_places
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import NcclAnswer, NcclChosen
+    from fabricbench.plan.fabric.server import Server
+    from fabricbench.plan.jobs.model import Job
+    from fabricbench.plan.model import Plan
+
+COLLECTIVES: Final[Mapping[str, Any]] = {
+    "all-reduce": {"collective": "AllReduce"},
+    "all-gather": {"collective": "AllGather"},
+    "reduce-scatter": {"collective": "ReduceScatter"},
+    "broadcast": {"collective": "Broadcast"},
+    "reduce": {"collective": "Reduce"},
+    "all-to-all": "all_to_all",
+    "send-receive": "send_receive",
+}
+"""Collectives by name, in the core's JSON. Those without `collective` are transfers between ranks, which have
+no algorithm and which the tuner does not estimate."""
+_TRAFFIC: Final[Mapping[str, Any]] = {**COLLECTIVES, "gather": "all_to_all", "scatter": "all_to_all"}
+"""Collectives that are run as NCCL runs them; gather and scatter are transfers as those of an all-to-all."""
+ALGORITHMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "all-reduce": {"ring": "ring", "double-binary-tree": "tree"},
+    "all-gather": {"ring": "ring"},
+    "reduce-scatter": {"ring": "ring"},
+}
+"""Value of `NCCL_ALGO` for the algorithms of a job that NCCL has, by collective."""
+_STEPS: Final = 8
+"""Steps of a buffer of NCCL (`NCCL_STEPS`)."""
+_SLICE_STEPS: Final = 2
+"""Steps of a slice of a ring with the protocol Simple."""
+_PROTOCOLS: Final[Mapping[str, NcclProtocol]] = {"LL": "ll", "LL128": "ll128", "Simple": "simple"}
+_NAMES: Final[Mapping[str, str]] = {"Ring": "ring", "Tree": "tree", "NVLSTree": "nvls-tree"}
+"""Algorithms over several servers that the engine runs, by NCCL's name."""
+PEERS: Final = "peers"
+"""Name of transfers between ranks, which have no algorithm of NCCL."""
+
+
+def obstacle(plan: Plan, job: Job) -> str:
+    """Return why NCCL does not run a job, in words; empty if it does."""
+    server = plan.fabric.server
+    if server is None or server.gpus == 1:
+        return "hosts that are no servers with several GPUs"
+    if job.arrivals is not None or job.storage is not None:
+        return "a storage job" if job.storage is not None else "open-loop traffic"
+    if job.collective not in _TRAFFIC:
+        return f"collective {job.collective}"
+    if job.algorithm is not None and job.algorithm not in ALGORITHMS.get(job.collective, {}):
+        return f"algorithm {job.algorithm} of {job.collective}"
+    if job.software != "none" or job.rendezvous is not None or job.copies_own_block:
+        return "software, handshakes or copies of MPI"
+    gpus = gpus_by_server(rank_places(plan, job))
+    partial = next((one for one, own in gpus.items() if len(own) < server.gpus), None)
+    if partial is not None:
+        return f"{len(gpus[partial])} of the {server.gpus} GPUs of server {partial}"
+    return ""
+
+
+def nccl_of(plan: Plan, job: Job) -> Nccl | None:
+    """Return NCCL's settings of a job that NCCL runs over several servers; none of any other.
+
+    A job that names no library has NCCL where all GPUs of its servers take part.
+    """
+    library = Library() if job.library is None else job.library
+    if isinstance(library, NoLibrary) or obstacle(plan, job):
+        return None
+    return library.nccl if server_count(plan, job) > 1 else None
+
+
+def server_count(plan: Plan, job: Job) -> int:
+    """Return the number of servers with ranks of a job."""
+    return len({server for server, _ in rank_places(plan, job)})
+
+
+def qp_mode(plan: Plan) -> Literal["per_chunk", "per_pair"]:
+    """Return what has queue pairs of its own: with NCCL each pair of ranks, unless the plan chooses."""
+    is_written = "qp_mode" in plan.transport.model_fields_set
+    if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
+        return plan.transport.qp_mode
+    return "per_pair"
+
+
+def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
+    """Return NCCL's graphs and its choice for a job with a data size.
+
+    Raises:
+        SpecError: The rules of the version are not known, or a variable does not take its value.
+    """
+    server = plan.fabric.server
+    assert server is not None, "`obstacle` names it"
+    variables = dict(nccl.env)
+    if job.algorithm is not None:
+        variables.setdefault("NCCL_ALGO", ALGORITHMS[job.collective][job.algorithm])
+    query = {
+        "hardware": {"regular": server.with_adapters_of(plan.fabric.topology.host_link.rate_bps).hardware()},
+        "servers": server_count(plan, job),
+        "version": nccl.version,
+        "variables": list(variables.items()),
+        "traffic": _TRAFFIC[job.collective],
+        "sizes": [data_bytes],
+    }
+    return _answer(json.dumps(query))
+
+
+@lru_cache(maxsize=256)
+def _answer(query_json: str) -> NcclAnswer:
+    return engine.nccl_choices(json.loads(query_json))
+
+
+def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, NcclConfig]:
+    """Return the name of NCCL's algorithm for a data size, and the collective as the engine runs it."""
+    server, answer = plan.fabric.server, choices(plan, job, nccl, data_bytes)
+    chosen = answer["operations"][0]["chosen"]
+    assert server is not None, "`obstacle` names it"
+    assert chosen is not None, "`check_library` refuses variables that allow nothing"
+    protocol = _PROTOCOLS[chosen["protocol"]]
+    if chosen["algorithm"] is None:
+        return PEERS, {
+            "kind": "peers",
+            "protocol": protocol,
+            "concurrent": chosen["concurrent_peers"] or 1,
+            "channels": chosen["channels"],
+            "chunk_bytes": chosen["chunk_bytes"],
+            "pxn": _has_pxn(server, nccl.env),
+        }
+    algorithm = _NAMES[chosen["algorithm"]]
+    is_ring, is_nvls = algorithm == "ring", algorithm == "nvls-tree"
+    assert server.scale_up is not None, "`check_server` refuses it"
+    common = {
+        "protocol": protocol,
+        "channels": _channels(server, answer, algorithm, chosen["channels"]),
+        "chunk_bytes": chosen["chunk_bytes"],
+        "slice_bytes": chosen["slice_bytes"],
+        "window_messages": _STEPS // (_SLICE_STEPS if is_ring and protocol == "simple" else 1),
+        "scale_up": {
+            "hops": 1 if is_nvls else server.gpus - 1,
+            "rate_bps": server.scale_up.rate_bps // chosen["channels"],
+            "latency_ps": server.scale_up.latency_ps,
+        },
+    }
+    return algorithm, {"kind": "ring" if is_ring else "tree", **common}  # type: ignore[return-value]
+
+
+def is_modelled(chosen: NcclChosen) -> bool:
+    """Whether the engine runs a choice of NCCL."""
+    return chosen["algorithm"] is None or chosen["algorithm"] in _NAMES
+
+
+def _channels(server: Server, answer: NcclAnswer, algorithm: str, count: int) -> list[NcclChannel]:
+    """Return the channels: each uses the adapters of a channel of the search in turn."""
+    nics = answer[{"ring": "ring_nics", "tree": "tree_nics", "nvls-tree": "nvls_nics"}[algorithm]]  # type: ignore[literal-required]
+    alternate = algorithm == "ring" and _alternate(server, answer)
+    channels: list[NcclChannel] = []
+    for channel in range(count):
+        receive, send = nics[channel % len(nics)]
+        if alternate:
+            send = receive
+        gpu = next(gpu for gpu, own in enumerate(server.nics_by_gpu()) if receive in own)
+        channels.append({"gpu": gpu, "receive_nic": receive, "send_nic": send})
+    return channels
+
+
+def _alternate(server: Server, answer: NcclAnswer) -> bool:
+    """Whether every second server takes the ring of the pair, so that data leave and enter on one rail.
+
+    Two rings of a pair then use each of their two adapters in both directions once on each server, as two
+    rings that each keep to one of them.
+    """
+    return any(
+        first != second - server.gpus
+        for first, second in ((ring[0], ring[server.gpus]) for ring in answer["rings"])
+    )
+
+
+def _has_pxn(server: Server, variables: Mapping[str, str]) -> bool:
+    """Whether data for another rail go by the GPU of that rail, which needs NVSwitch."""
+    is_off = variables.get("NCCL_PXN_DISABLE") == "1" or variables.get("NCCL_P2P_PXN_LEVEL") == "0"
+    return server.scale_up is not None and server.scale_up.kind == "nvswitch" and not is_off

@@ -1,0 +1,120 @@
+"""Runs on servers with GPUs: packets and flows agree, no bandwidth is above the ideal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabricbench.analysis.summary.bandwidth import busbw_limit, ideal_goodput_gb_per_s
+from fabricbench.report.terminal.run import run_table
+from fabricbench.results.job_reports import JobReport, measured_reports, result_rows
+from fabricbench.runner.listener import Quiet
+from fabricbench.runner.loading import backend_of, load
+from fabricbench.runner.trials import Runner
+from fabricbench.store import Workspace
+
+PLAN = """\
+fabricbench: 1
+name: servers
+fabric:
+  topology: {kind: rail-optimised, servers: 2, rails: 8, spines: 4, host_link: 400Gbps, fabric_link: 400Gbps}
+  switch: {pfc: on}
+jobs:
+  - {name: training, collective: all-reduce}
+sweep: {data_size: [64MB]}
+"""
+
+
+def ran(root: Path, *overrides: str) -> list[JobReport]:
+    root.mkdir(exist_ok=True)
+    (root / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    loaded = load(str(root / "plan.yaml"), overrides)
+    workspace = Workspace.open(root / "workspace", create=True)
+    trials = Runner(workspace, backend_of(loaded, {}), result_rows, Quiet()).run(loaded).trials
+    return [job for trial in trials for job in measured_reports(trial)]
+
+
+def busbw(root: Path, *overrides: str) -> float:
+    (job,) = ran(root, *overrides)
+    ideal = job.summary.value("ideal_percent")
+    assert ideal is not None
+    assert ideal <= 100
+    value = job.summary.value("busbw_gb_per_s")
+    assert value is not None
+    return value
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "jobs.0.algorithm=ring",
+        "jobs.0.collective=all-reduce",
+        "jobs.0.collective=all-gather",
+        "jobs.0.collective=send-receive",
+    ],
+)
+def test_packets_and_flows_agree(tmp_path: Path, override: str) -> None:
+    packets = busbw(tmp_path / "packets", override)
+    flows = busbw(tmp_path / "flows", override, "backend=flow")
+    assert flows == pytest.approx(packets, rel=0.03)
+
+
+def test_a_flat_ring_is_slower_by_far(tmp_path: Path) -> None:
+    assert busbw(tmp_path / "flat", "jobs.0.library=flat-ring") < busbw(tmp_path / "nccl") / 10
+
+
+def test_the_table_has_the_choices_of_nccl(tmp_path: Path) -> None:
+    text = run_table(ran(tmp_path / "sizes", "sweep.data_size=[1KB, 64MB]"), colour=False)
+    assert "tree LL 1" in text
+    assert "nvls-tree Simple 16" in text
+
+
+GOODPUT = 400 / 8 * 4096 / (4096 + 82)
+
+
+def limit(collective: str, servers: int, gpus: int, algorithm: str = "ring", ranks: int | None = None) -> Any:
+    members = list(range(servers * gpus))[:ranks]
+    run_spec = {
+        "fabric": {
+            "topology": {"kind": "rail-optimised", "host_link": {"rate_bps": 400_000_000_000}},
+            "link_layer": {"kind": "ethernet"},
+            "server": {"adapters": 8, "adapters_of_gpu": [[nic] for nic in range(8)]},
+            "shared_memory": {"rate_bps": 3_600_000_000_000},
+        },
+        "transport": {"mtu_bytes": 4096},
+    }
+    pattern = {"collective": collective, "algorithm": algorithm, "data_bytes": 1}
+    job = {
+        "hosts": [rank // gpus for rank in members],
+        "gpus": [rank % gpus for rank in members],
+        "work": {"kind": "collective", "pattern": pattern},
+    }
+    return busbw_limit(run_spec, job, ideal_goodput_gb_per_s(run_spec))
+
+
+@pytest.mark.parametrize(
+    ("collective", "servers", "gpus", "algorithm", "expected"),
+    [
+        ("all-reduce", 64, 8, "ring", 8 * GOODPUT * (511 / 512) / (63 / 64)),
+        ("all-gather", 2, 8, "ring", 450.0),
+        ("all-reduce", 2, 8, "nvls-tree", 8 * GOODPUT * (15 / 16) / (1 / 2)),
+        ("all-reduce", 1, 8, "ring", 450.0),
+        ("all-reduce", 16, 1, "ring", GOODPUT),
+        ("all-to-all", 4, 8, "peers", GOODPUT * 31 / 24),
+        ("send-receive", 4, 8, "peers", 450.0),
+        ("broadcast", 4, 8, "ring", 8 * GOODPUT),
+        ("gather", 4, 8, "peers", GOODPUT * 31 / 24),
+        ("permutation", 4, 8, "parallel", None),
+        ("incast", 4, 1, "parallel", GOODPUT),
+    ],
+)
+def test_the_ideal_is_that_of_all_adapters_and_of_the_scale_up_domain(
+    collective: str, servers: int, gpus: int, algorithm: str, expected: float | None
+) -> None:
+    assert limit(collective, servers, gpus, algorithm) == pytest.approx(expected)
+
+
+def test_servers_with_different_numbers_of_ranks_have_no_ideal() -> None:
+    assert limit("all-reduce", 4, 8, ranks=28) is None
