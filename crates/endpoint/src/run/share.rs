@@ -79,7 +79,8 @@ enum Due {
 /// The part of the jobs that one agent runs.
 ///
 /// Inputs: [`start`](Self::start), [`advance`](Self::advance), [`on_completed`](Self::on_completed),
-/// [`on_arrived`](Self::on_arrived). Outputs: [`next_post`](Self::next_post), [`deadline`](Self::deadline),
+/// [`on_arrived`](Self::on_arrived), [`on_dropped`](Self::on_dropped). Outputs:
+/// [`next_post`](Self::next_post), [`deadline`](Self::deadline),
 /// [`is_done`](Self::is_done).
 pub struct Share {
     jobs: Arc<Jobs>,
