@@ -108,8 +108,9 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
             yield from _check_alone(criterion, plan, path)
             yield from _check_variant(criterion, plan, path, document)
         is_judged = criterion.concerns(variant, reference_variant(plan.variants))
-        if is_judged and criterion.metric in OF_ALL_ROWS and chunks_observed(plan) != "all":
-            actual = f"{criterion.metric} with `observe.chunks: {chunks_observed(plan)}`, which does not measure it"
+        chunks = chunks_observed(plan)
+        if is_judged and criterion.metric in OF_ALL_ROWS and chunks != "all":
+            actual = f"{criterion.metric} with `observe.chunks: {chunks}`, which does not measure it"
             yield FieldProblem((*path, "metric"), actual, "`observe.chunks: all`, or another metric")
         if criterion.job is not None and is_judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
