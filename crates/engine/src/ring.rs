@@ -61,6 +61,21 @@ impl<T: Copy> Ring<T> {
         }
     }
 
+    /// Moves the oldest item to the end; the ring never grows.
+    #[inline]
+    pub fn rotate(&mut self) {
+        if self.len() > 1 {
+            // SAFETY: the ring is not empty, so it has slots, and an index masked by their number minus one is
+            // valid.
+            let oldest = *unsafe { self.item(self.taken) };
+            let slot = self.slot(self.put);
+            // SAFETY: see above; of a full ring it is the slot of the oldest.
+            *unsafe { self.slots.get_unchecked_mut(slot) } = oldest;
+            self.taken = self.taken.wrapping_add(1);
+            self.put = self.put.wrapping_add(1);
+        }
+    }
+
     /// Removes items from the oldest on while `is_next` is true, and writes them to `room` with `put`; `room`
     /// must be large enough for all. Returns their number.
     #[inline(always)]
@@ -216,6 +231,8 @@ mod tests {
                 assert_eq!(ring.front(), reference.front());
                 assert_eq!(ring.pop_front(), reference.pop_front());
             }
+            ring.rotate();
+            reference.rotate_left(1.min(reference.len()));
             assert_eq!((ring.len(), ring.is_empty()), (reference.len(), reference.is_empty()));
             assert!(ring.iter().eq(&reference));
         }

@@ -52,7 +52,16 @@ pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
 /// # Errors
 /// When one has no schedule that can be listed or numbered, or no path.
 pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> {
-    let mut jobs = Jobs::new(spec);
+    jobs_standing_for(None, spec, paths)
+}
+
+/// Same as [`jobs_of`], on servers that stand for so many.
+pub(crate) fn jobs_standing_for(
+    servers: Option<u32>,
+    spec: &RunSpec,
+    paths: &Paths,
+) -> Result<Jobs, SpecError> {
+    let mut jobs = Jobs::new(spec).standing_for(servers);
     for (index, job) in spec.jobs.iter().enumerate() {
         jobs.add_scheduled(spec, index as u32, job)?;
     }

@@ -291,6 +291,8 @@ pub struct Jobs {
     has_control_messages: bool,
     /// Whether rounds of any job differ: see [`Jobs::round`].
     has_cycles: bool,
+    /// See [`Jobs::standing_for`].
+    servers: Option<u32>,
     /// Ports of each GPU of a server; empty if hosts are not servers.
     adapters_of_gpu: Vec<Vec<u16>>,
     draws: Draws,
@@ -309,6 +311,7 @@ impl Jobs {
             has_control_messages: collectives
                 .any(|each| each.rendezvous.is_some() || each.barrier || each.nccl.is_some()),
             has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
+            servers: None,
             adapters_of_gpu: match &spec.fabric.server {
                 Some(server) => server.adapters_of_gpu.clone(),
                 None => Vec::new(),
@@ -318,6 +321,13 @@ impl Jobs {
                 initial_psns: Seed(spec.seed).family("qp.initial_psn"),
             },
         }
+    }
+
+    /// The same jobs, in which the servers of rings of NCCL stand for so many: all are equal, so the
+    /// schedule has the steps of all and the transfers of a few.
+    #[must_use]
+    pub fn standing_for(self, servers: Option<u32>) -> Self {
+        Self { servers, ..self }
     }
 
     /// Adds the next job, unless it is storage, which has no schedule; returns the range of its queue pairs.
@@ -330,7 +340,7 @@ impl Jobs {
         index: u32,
         job: &JobSpec,
     ) -> Result<Range<u32>, SpecError> {
-        let schedule = schedule(spec, index, job)?;
+        let schedule = schedule(spec, index, job, self.servers)?;
         check_chunks(index, self.chunks.into(), schedule.transfers().len() as u64, self.parts)?;
         let has_sizes = job.work.collective().is_some_and(|collective| collective.round_bytes.is_some());
         let cycle = if has_sizes { job.rounds_of_a_cycle() } else { 1 };

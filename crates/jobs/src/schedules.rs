@@ -7,8 +7,8 @@ use spec::{
 use units::{Rank, Seed, Span};
 use workload::{
     Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, ServerRanks, Shape, Transfer,
-    Volume, WorkloadError, barrier_transfers, check_transfers, in_phases, nccl_schedule, volume_for,
-    with_rendezvous,
+    Volume, WorkloadError, barrier_transfers, check_transfers, in_phases, nccl_schedule, nccl_volume,
+    volume_for, with_rendezvous,
 };
 
 /// Parameters of the schedule of a job with this pattern.
@@ -22,9 +22,14 @@ pub fn shape(spec: &RunSpec, job: &JobSpec, pattern: &PatternSpec) -> Shape {
 }
 
 /// Schedule of a job: of one round if all rounds are equal, otherwise of a cycle of rounds with barriers.
-pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+pub(crate) fn schedule(
+    spec: &RunSpec,
+    index: u32,
+    job: &JobSpec,
+    servers: Option<u32>,
+) -> Result<Schedule, SpecError> {
     match &job.work {
-        Work::Collective(collective) => of_collective(spec, index, job, collective),
+        Work::Collective(collective) => of_collective(spec, index, job, collective, servers),
         Work::OpenLoop(open_loop) => {
             let OpenLoopSpec { pattern, .. } = open_loop;
             workload::open_loop_for(
@@ -46,11 +51,12 @@ fn of_collective(
     index: u32,
     job: &JobSpec,
     collective: &CollectiveSpec,
+    servers: Option<u32>,
 ) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job, &collective.pattern);
     let refuse = |error: &WorkloadError| job_refusal(index, job, error);
     if collective.has_equal_rounds() {
-        return of_round(job, collective, &shape).map_err(|error| refuse(&error));
+        return of_round(job, collective, &shape, servers).map_err(|error| refuse(&error));
     }
     let (cycle, barrier) = (job.rounds_of_a_cycle(), collective.barrier.then_some(shape.ranks));
     let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
@@ -58,7 +64,7 @@ fn of_collective(
     for number in 0..cycle {
         let root = Rank((shape.root.0 + if collective.root_shift { number } else { 0 }) % shape.ranks);
         let data_bytes = collective.bytes_of_round(number);
-        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() })
+        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() }, servers)
             .map_err(|error| refuse(&error))?;
         if collective.round_bytes.is_some() {
             check_equal_count(index, collective, number, rounds.first(), &round)?;
@@ -89,11 +95,15 @@ fn check_equal_count(
 }
 
 /// Schedule of one round of a collective.
-fn of_round(job: &JobSpec, collective: &CollectiveSpec, shape: &Shape) -> Result<Schedule, WorkloadError> {
+fn of_round(
+    job: &JobSpec,
+    collective: &CollectiveSpec,
+    shape: &Shape,
+    servers: Option<u32>,
+) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
-        let places = job.hosts.iter().copied().zip(job.gpus.iter().copied());
-        return nccl_schedule(config, name, shape, &ServerRanks::new(places));
+        return nccl_schedule(config, name, shape, &server_ranks(job).standing_for(servers));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
@@ -121,18 +131,17 @@ pub fn check_jobs(spec: &RunSpec) -> Result<u64, SpecError> {
 /// Number of transfers in a job's schedule. For open-loop traffic, handshakes and differing rounds the
 /// schedule is generated to count them.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
+    if let Some(volume) = nccl_volume_of(spec, index, job) {
+        return Ok(volume?.transfers * u64::from(job.rounds_of_a_cycle()));
+    }
     match &job.work {
-        Work::Collective(collective)
-            if collective.has_equal_rounds()
-                && collective.rendezvous.is_none()
-                && collective.nccl.is_none() =>
-        {
+        Work::Collective(collective) if collective.has_equal_rounds() && collective.rendezvous.is_none() => {
             let pattern = &collective.pattern;
             workload::check_schedule(&pattern.collective, &pattern.algorithm, &shape(spec, job, pattern))
                 .map(|found| found.transfers(job.hosts.len() as u32, pattern.data_bytes))
                 .map_err(|error| job_refusal(index, job, &error))
         }
-        _ => Ok(schedule(spec, index, job)?.transfers().len() as u64),
+        _ => Ok(schedule(spec, index, job, None)?.transfers().len() as u64),
     }
 }
 
@@ -173,8 +182,8 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
 /// # Errors
 /// If the job has no schedule.
 pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecError> {
-    if job.work.collective().is_some_and(|collective| collective.nccl.is_some()) {
-        return Ok(Volume::of(&schedule(spec, index, job)?));
+    if let Some(volume) = nccl_volume_of(spec, index, job) {
+        return volume;
     }
     let (pattern, mean_bytes, arrivals) = match &job.work {
         Work::Collective(collective) => (&collective.pattern, collective.mean_round_bytes(), None),
@@ -193,6 +202,20 @@ pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecE
         return Ok(largest);
     }
     Ok(Volume { largest_bytes: largest.largest_bytes, ..volume_of(mean_bytes)? })
+}
+
+/// Volume of a round of a collective as NCCL runs it; `None` for other work.
+fn nccl_volume_of(spec: &RunSpec, index: u32, job: &JobSpec) -> Option<Result<Volume, SpecError>> {
+    let collective = job.work.collective()?;
+    let (config, pattern) = (collective.nccl.as_ref()?, &collective.pattern);
+    let shape = Shape { data_bytes: collective.mean_round_bytes(), ..shape(spec, job, pattern) };
+    let volume = nccl_volume(config, &pattern.collective, &shape, &server_ranks(job));
+    Some(volume.map_err(|error| job_refusal(index, job, &error)))
+}
+
+/// Ranks of a job on servers.
+fn server_ranks(job: &JobSpec) -> ServerRanks {
+    ServerRanks::new(job.hosts.iter().copied().zip(job.gpus.iter().copied()))
 }
 
 /// Error of a storage job, which has no schedule.

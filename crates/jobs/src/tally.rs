@@ -121,8 +121,14 @@ impl Tally {
 
     /// Counts a chunk.
     pub fn add(&mut self, row: &ChunkRow) {
+        self.add_equal(row, 1);
+    }
+
+    /// Counts `count` chunks with equal values.
+    pub fn add_equal(&mut self, row: &ChunkRow, count: u64) {
         let key = (row.job, row.round, row.step);
-        self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2)).add(row);
+        let step = self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2));
+        (0..count).for_each(|_| step.add(row));
         let measured = self.measured[row.job as usize];
         let in_time_ps = measured.part_of(row, || self.last_ps(row.job));
         let key = TimeKey {
@@ -135,7 +141,7 @@ impl Tally {
             in_time_ps,
             is_ended_in_time: measured.ends_in(row),
         };
-        *self.times.entry(key).or_insert(0) += 1;
+        *self.times.entry(key).or_insert(0) += count;
         if self.times.len() > self.times_max {
             self.round();
         }

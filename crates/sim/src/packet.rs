@@ -67,7 +67,12 @@ impl ConnectionId {
     }
 
     pub(crate) const fn kind(self) -> ConnectionKind {
-        ConnectionKind::of_number(self.0 >> Self::INDEX_BITS)
+        ConnectionKind::of_number(self.kind_number())
+    }
+
+    #[inline]
+    const fn kind_number(self) -> u32 {
+        self.0 >> Self::INDEX_BITS
     }
 
     /// Its index in the arena of its kind.
@@ -136,10 +141,10 @@ const CNP: u32 = NO_MESSAGE | 2;
 const LINK_CONTROL: u32 = 3 << CONNECTION_SHIFT | NO_MESSAGE;
 
 impl Kind {
-    /// The byte of a packet of a connection of kind `connection`.
+    /// The byte of a packet of a connection whose kind has number `connection`.
     #[inline]
-    const fn code(self, connection: ConnectionKind) -> u32 {
-        let connection = (connection as u32) << CONNECTION_SHIFT;
+    const fn code(self, connection: u32) -> u32 {
+        let connection = connection << CONNECTION_SHIFT;
         match self {
             Self::Data(position) => position as u32,
             Self::Uc(position) => UC_CODE | position as u32,
@@ -311,7 +316,7 @@ impl Packet {
             sent: Instant::ZERO,
             connection: path.connection.index() | (priority.0 as u32) << PRIORITY_SHIFT,
             entropy: path.entropy,
-            header: psn.value() | kind.code(path.connection.kind()) << KIND_SHIFT,
+            header: psn.value() | kind.code(path.connection.kind_number()) << KIND_SHIFT,
             size_destination: frame_bytes | (path.destination.0 << SIZE_BITS),
         }
     }
@@ -628,7 +633,7 @@ mod tests {
 
     #[test]
     fn no_two_kinds_have_the_same_code() {
-        let codes = kinds().into_iter().map(|(connection, kind, _)| kind.code(connection));
+        let codes = kinds().into_iter().map(|(connection, kind, _)| kind.code(connection as u32));
         let codes: std::collections::BTreeSet<u32> = codes.chain([LINK_CONTROL]).collect();
         assert_eq!((codes.len(), codes.last().is_some_and(|last| *last < 256)), (kinds().len() + 1, true));
     }

@@ -1,10 +1,37 @@
 //! Checks each number of a spec against the range that its field declares in the JSON schema.
 
 use crate::{RunSpec, SpecError};
-use serde_json::Value;
+use schemars::Schema;
+use schemars::transform::{RecursiveTransform, Transform};
+use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| crate::run_spec_schema().to_value());
+/// The schema of a spec, which stays in memory: without the parts that no range depends on.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = crate::run_spec_schema();
+    RecursiveTransform(keep_ranges).transform(&mut schema);
+    schema.to_value()
+});
+
+/// Removes the parts of a schema that no range depends on.
+fn keep_ranges(schema: &mut Schema) {
+    for name in ["title", "description", "required", "additionalProperties"] {
+        schema.remove(name);
+    }
+    if schema.get("type").is_some_and(|of| of != "null") {
+        schema.remove("type");
+    }
+    if schema.get("format").is_some_and(|format| format != "uint32") {
+        schema.remove("format");
+    }
+    if schema.get("minimum").is_some_and(|least| *least == 0) {
+        schema.remove("minimum");
+    }
+    // A map that was emptied keeps its memory.
+    if schema.as_object().is_some_and(Map::is_empty) {
+        *schema = Schema::default();
+    }
+}
 
 /// Errors of the numbers of a spec that are out of range.
 pub(crate) fn out_of_range(spec: &RunSpec) -> Vec<SpecError> {

@@ -27,10 +27,10 @@ impl Recorder {
         Ok(Self { chosen, tally, rows: Vec::new() })
     }
 
-    /// Adds the row of a chunk, by its number.
-    pub(crate) fn push(&mut self, chunk: u32, row: ChunkRow) {
+    /// Adds the row of a chunk, by its number; it stands for `count` of them, of which at most one has a row.
+    pub(crate) fn push(&mut self, chunk: u32, row: ChunkRow, count: u64) {
         if let Some(tally) = &mut self.tally {
-            tally.add(&row);
+            tally.add_equal(&row, count);
             if !self.chosen.has(chunk, row.round) {
                 return;
             }

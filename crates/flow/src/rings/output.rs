@@ -57,7 +57,7 @@ impl Rings {
                 let times = &self.rings[post.job as usize].hop_after(&post).parts[part as usize];
                 let delivered = post.at + times.delivered;
                 let row_times = ChunkTimes { posted: post.at, delivered, completed: at, unloaded: None };
-                recorder.push(chunk, row(jobs, chunk, times.frames, &row_times));
+                recorder.push(chunk, row(jobs, chunk, times.frames, &row_times), 1);
                 recorder.pass_rows(observer)?;
                 end_times[post.job as usize] = at;
                 reporter.delivered(times.bytes);

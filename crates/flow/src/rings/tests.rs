@@ -3,7 +3,7 @@
 use super::Rings;
 use crate::output::FlowSummary;
 use crate::output::progress::Progress;
-use crate::run::{by_events, run};
+use crate::run::{EqualServers, by_events, run};
 use crate::set_up::{jobs_of, paths_of};
 use jobs::{Observer, Stopped};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn with_events(spec: &RunSpec) -> (Told, FlowSummary) {
     let paths = paths_of(spec).unwrap();
     let jobs = jobs_of(spec, &paths).unwrap();
     let mut all = Told::default();
-    let summary = by_events(spec, paths, jobs, &mut all).unwrap();
+    let summary = by_events(spec, paths, jobs, EqualServers::default(), &mut all).unwrap();
     (all, summary)
 }
 

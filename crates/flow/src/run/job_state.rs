@@ -1,5 +1,6 @@
 //! State of each job: progress of its transfers, counts of its chunks, time of its last completion.
 
+use super::equal_servers::EqualServers;
 use jobs::{JobTimes, Jobs, Progress};
 use spec::RunSpec;
 use units::Instant;
@@ -19,13 +20,13 @@ pub(crate) struct JobState {
 }
 
 impl JobState {
-    pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, job: usize) -> Self {
+    pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, job: usize, servers: &EqualServers) -> Self {
         let (schedule, times) = (&jobs.schedules[job], JobTimes::new(spec, job as u32));
         Self {
             progress: Progress::of_schedule(schedule, spec.jobs[job].hosts.len() as u32, jobs.parts, times),
             is_nccl: spec.jobs[job].work.collective().is_some_and(|collective| collective.nccl.is_some()),
             is_independent: schedule.independent_bytes().is_some(),
-            chunks: schedule.transfers().len() as u64 * u64::from(jobs.parts),
+            chunks: servers.chunks(jobs, job),
             complete: 0,
             end: times.start,
         }

@@ -1,9 +1,9 @@
 //! Event loop of the flow model: posts transfers that may start, sends their chunks as flows within the
 //! window of each queue pair, processes events, and passes rows to the observer.
 
+mod equal_servers;
 pub(crate) mod events;
 mod job_state;
-mod mirrors;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -13,14 +13,14 @@ use crate::output::progress::{Progress, ProgressReporter};
 use crate::output::recorder::Recorder;
 use crate::output::{ChunkTimes, FlowSummary, JobResult, row};
 use crate::rings::Rings;
-use crate::set_up::{jobs_of, paths_of};
+use crate::set_up::{jobs_of, jobs_standing_for, paths_of};
 use crate::sharing::Sharing;
 use crate::sharing::queued_flows::FlowProgress;
 use crate::sharing::sender_port::NewFlow;
+pub(crate) use equal_servers::EqualServers;
 use events::{Event, Events};
 use job_state::JobState;
 use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
-use mirrors::Mirrors;
 use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span};
@@ -101,7 +101,8 @@ struct Run<'a> {
     path: Path,
     /// Time on an idle path of the clearances of NCCL, by queue pair.
     clearance_spans: HashMap<u32, Span>,
-    mirrors: Mirrors,
+    /// Servers for which those of the run stand.
+    servers: EqualServers,
     /// Scratch space: transfers that may start now.
     started: Vec<u32>,
 }
@@ -112,6 +113,11 @@ struct Run<'a> {
 /// When the spec cannot be run, the model does not cover it, or the observer requests a stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
     let mut paths = paths_of(spec)?;
+    if let Some(servers) = EqualServers::find(spec, &paths) {
+        let spec = EqualServers::first_two(spec);
+        let jobs = jobs_standing_for(servers.count(), &spec, &paths)?;
+        return by_events(&spec, paths, jobs, servers, observer);
+    }
     let rings = Rings::find(spec, &mut paths);
     if let Some(rings) = rings.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
         rings.check_delays(spec, &paths)?;
@@ -121,7 +127,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     if let Some(rings) = rings {
         return rings.rows(spec, &jobs, observer);
     }
-    by_events(spec, paths, jobs, observer)
+    by_events(spec, paths, jobs, EqualServers::default(), observer)
 }
 
 /// Runs a spec event by event.
@@ -129,18 +135,19 @@ pub(crate) fn by_events(
     spec: &RunSpec,
     paths: Paths,
     jobs: Jobs,
+    servers: EqualServers,
     observer: &mut dyn Observer<Progress>,
 ) -> Result<FlowSummary, RunError> {
-    let mut run = Run::new(spec, paths, jobs)?;
+    let mut run = Run::new(spec, paths, jobs, servers)?;
     run.start();
     run.process_events(observer)?;
     Ok(run.summary())
 }
 
 impl<'a> Run<'a> {
-    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs) -> Result<Self, SpecError> {
+    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs, servers: EqualServers) -> Result<Self, SpecError> {
         let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
-        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
+        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job, &servers)).collect();
         Ok(Self {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
@@ -152,7 +159,7 @@ impl<'a> Run<'a> {
             delivered_bytes: 0,
             path: Path::default(),
             clearance_spans: HashMap::new(),
-            mirrors: Mirrors::new(spec, &jobs, &paths),
+            servers,
             started: Vec::new(),
             spec,
             jobs,
@@ -166,8 +173,7 @@ impl<'a> Run<'a> {
         for (index, job) in self.spec.jobs.iter().enumerate() {
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
-                if self.states[index].progress.waits_for_nothing(transfer) && self.mirrors.simulates(transfer)
-                {
+                if self.states[index].progress.waits_for_nothing(transfer) {
                     let release = self.jobs.schedules[index].releases().get(transfer as usize);
                     let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
                     self.schedule_post(index as u32, transfer, at);
@@ -177,7 +183,7 @@ impl<'a> Run<'a> {
     }
 
     fn process_events(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
-        let total_bytes = self.jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum();
+        let total_bytes = self.servers.total_bytes(&self.jobs);
         let mut reporter = ProgressReporter::new(total_bytes);
         let mut now = Instant::ZERO;
         while let Some(at) = self.events.next_at() {
@@ -388,7 +394,7 @@ impl<'a> Run<'a> {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
         let parts = self.jobs.chunk(chunk);
-        self.delivered_bytes += parts.bytes * (1 + self.mirrors.of(parts.transfer.0).count() as u64);
+        self.delivered_bytes += parts.bytes * self.servers.standing_for(&self.jobs, chunk);
         if self.states[parts.job as usize].is_independent {
             return self.acknowledged(slot, acknowledged_at);
         }
@@ -437,14 +443,10 @@ impl<'a> Run<'a> {
         let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
-        self.recorder.push(number, row(&self.jobs, number, sent, &times));
+        let count = self.servers.standing_for(&self.jobs, number);
+        self.recorder.push(number, row(&self.jobs, number, sent, &times), count);
         let state = &mut self.states[chunk.job as usize];
-        state.complete += 1;
-        for mirror in self.mirrors.of(chunk.transfer.0) {
-            let number = number - chunk.transfer.0 * self.jobs.parts + mirror * self.jobs.parts;
-            self.recorder.push(number, row(&self.jobs, number, sent, &times));
-            state.complete += 1;
-        }
+        state.complete += count;
         state.end = state.end.max(now);
         if state.is_independent {
             return;

@@ -88,7 +88,7 @@ impl Outgoing {
     /// No list is in use: each transfer has one part, there is one rank, and none waits.
     pub(super) fn are_uniform(&self) -> bool {
         self.processes.is_one()
-            && self.parts.left.is_empty()
+            && self.parts.0.is_empty()
             && self.waits_for.is_empty()
             && self.times.is_empty()
     }
@@ -122,13 +122,14 @@ impl Outgoing {
     /// Prefetches the state for an acknowledgement of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, outgoing: usize) {
-        prefetch(&self.parts.left, outgoing);
+        prefetch(&self.parts.0, outgoing);
         prefetch(&self.next, outgoing);
     }
 
-    /// A phase starts: no part of the transfer is acknowledged, and it waits for nothing yet.
-    pub(super) fn arm(&mut self, outgoing: u32) {
-        self.parts.arm(outgoing);
+    /// A phase starts: none of the `split` parts of the transfer is acknowledged, and it waits for nothing
+    /// yet.
+    pub(super) fn arm(&mut self, outgoing: u32, split: u32) {
+        self.parts.arm(outgoing, split);
         if let Some(waits_for) = self.waits_for.get_mut(outgoing as usize) {
             *waits_for = 0;
         }
@@ -221,7 +222,7 @@ impl Inbound {
     /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
     pub(super) fn are_uniform(&self) -> bool {
         self.processes.is_one()
-            && self.parts.left.is_empty()
+            && self.parts.0.is_empty()
             && self.successors.are_none()
             && self.times.is_empty()
     }
@@ -246,13 +247,13 @@ impl Inbound {
     /// Prefetches the state for the arrival of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, inbound: usize) {
-        prefetch(&self.parts.left, inbound);
+        prefetch(&self.parts.0, inbound);
         self.successors.prefetch(inbound);
     }
 
-    /// A phase starts: no part of the transfer has arrived.
-    pub(super) fn arm(&mut self, inbound: u32) {
-        self.parts.arm(inbound);
+    /// A phase starts: none of the `split` parts of the transfer has arrived.
+    pub(super) fn arm(&mut self, inbound: u32, split: u32) {
+        self.parts.arm(inbound, split);
     }
 
     /// Calls `visit` for each outgoing transfer that waits for `inbound`.
@@ -355,25 +356,22 @@ impl Processes {
 
 /// Unfinished parts of each transfer in this phase; empty if each has one part.
 #[derive(Debug)]
-struct PartsLeft {
-    split: u32,
-    left: Box<[u32]>,
-}
+struct PartsLeft(Box<[u32]>);
 
 impl PartsLeft {
     fn new(split: u32, transfers: u32) -> Self {
-        Self { split, left: vec![0; if split > 1 { transfers as usize } else { 0 }].into() }
+        Self(vec![0; if split > 1 { transfers as usize } else { 0 }].into())
     }
 
-    fn arm(&mut self, transfer: u32) {
-        if let Some(left) = self.left.get_mut(transfer as usize) {
-            *left = self.split;
+    fn arm(&mut self, transfer: u32, split: u32) {
+        if let Some(left) = self.0.get_mut(transfer as usize) {
+            *left = split;
         }
     }
 
     #[inline]
     fn take(&mut self, transfer: u32) -> bool {
-        self.left.get_mut(transfer as usize).is_none_or(|left| {
+        self.0.get_mut(transfer as usize).is_none_or(|left| {
             *left -= 1;
             *left == 0
         })

@@ -174,6 +174,12 @@ impl Progress {
             && (self.times.begins_late || self.has_ended_phases() || self.initial().next().is_some())
     }
 
+    /// Indices of the parts of an outgoing transfer.
+    #[must_use]
+    pub const fn parts(&self, outgoing: u32) -> Range<u32> {
+        outgoing * self.split..(outgoing + 1) * self.split
+    }
+
     /// Number of transfers that start here.
     #[must_use]
     pub const fn outgoing_count(&self) -> u32 {
@@ -230,25 +236,25 @@ impl Progress {
         let phase = only.map_or(0, |process| self.processes[process as usize].phase);
         let [sent, received] = self.of_phase(phase);
         let Self { outgoing, inbound, processes, split, .. } = self;
-        let split = u64::from(*split);
+        let (split, parts) = (*split, u64::from(*split));
         if outgoing.are_uniform() && inbound.are_uniform() {
-            let left = (sent.len() + received.len()) as u64 * split;
+            let left = (sent.len() + received.len()) as u64 * parts;
             return processes.iter_mut().for_each(|process| process.left = left);
         }
         let is_included = |process: u32| only.is_none_or(|only| process == only);
         for index in sent.clone() {
             let process = outgoing.process_of(index);
             if is_included(process) {
-                outgoing.arm(index);
+                outgoing.arm(index, split);
                 outgoing.note_data(index, now);
-                processes[process as usize].left += split;
+                processes[process as usize].left += parts;
             }
         }
         for index in received {
             let process = inbound.process_of(index);
             if is_included(process) {
-                inbound.arm(index);
-                processes[process as usize].left += split;
+                inbound.arm(index, split);
+                processes[process as usize].left += parts;
                 inbound.each_successor(index, |successor| outgoing.wait(successor));
             }
         }

@@ -16,8 +16,6 @@ pub(crate) struct HostJobsPlan {
     pub(crate) jobs: Vec<ProgressPlan>,
     /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
     pub(crate) parts: Vec<(u32, WorkId)>,
-    /// Parts of each transfer.
-    pub(crate) split: u32,
     /// Receivers of each job.
     pub(crate) receivers: Vec<Range<u32>>,
 }
@@ -29,7 +27,6 @@ pub(super) struct HostJobs {
     others: Box<[OtherJob]>,
     /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
     parts: Box<[(u32, WorkId)]>,
-    split: u32,
     /// Scratch space: transfers that may start now.
     pub(super) started: Vec<u32>,
 }
@@ -41,16 +38,6 @@ struct OtherJob {
     first_outgoing: u32,
     first_inbound: u32,
     progress: Progress,
-}
-
-/// Whether payload that a host receives is progress of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PayloadUse {
-    Progress,
-    /// Its jobs run until other jobs end.
-    Background,
-    /// It has several jobs: see [`JobDelivery`].
-    ByJob,
 }
 
 /// Payload that a host with several jobs has received for one of them.
@@ -93,7 +80,7 @@ pub(super) struct Process {
 
 impl HostJobs {
     pub(super) fn new(plan: HostJobsPlan) -> Self {
-        let HostJobsPlan { jobs, parts, split, .. } = plan;
+        let HostJobsPlan { jobs, parts, .. } = plan;
         let are_numbers =
             parts.iter().zip(0..).all(|(&part, number)| part == (number, WorkId::only_of(number)));
         let (mut first_outgoing, mut first_inbound) = (0, 0);
@@ -108,7 +95,6 @@ impl HostJobs {
             first,
             others: all.collect(),
             parts: if are_numbers { Box::default() } else { parts.into() },
-            split,
             started: Vec::new(),
         }
     }
@@ -118,7 +104,8 @@ impl HostJobs {
         std::iter::once(&self.first).chain(self.others.iter().map(|job| &job.progress))
     }
 
-    /// The progress of a job, by its index at the host.
+    /// The progress of a job, by its index at the host, with the number of its first outgoing transfer.
+    #[inline(never)]
     fn at(&self, job: usize) -> (u32, &Progress) {
         match job.checked_sub(1).map(|other| &self.others[other]) {
             None => (0, &self.first),
@@ -129,15 +116,20 @@ impl HostJobs {
     /// Index at the host of the job of an outgoing transfer.
     #[inline]
     fn job_of(&self, outgoing: u32) -> usize {
-        match self.others.is_empty() {
-            true => 0,
-            false => self.others.partition_point(|job| job.first_outgoing <= outgoing),
-        }
+        if self.others.is_empty() { 0 } else { self.job_of_several(outgoing) }
+    }
+
+    #[inline(never)]
+    fn job_of_several(&self, outgoing: u32) -> usize {
+        self.others.partition_point(|job| job.first_outgoing <= outgoing)
     }
 
     /// The job of an outgoing transfer, and the number of the transfer within the job.
     #[inline]
     fn sending(&self, outgoing: u32) -> (&Progress, u32) {
+        if self.others.is_empty() {
+            return (&self.first, outgoing);
+        }
         let (first, progress) = self.at(self.job_of(outgoing));
         (progress, outgoing - first)
     }
@@ -256,9 +248,9 @@ impl HostJobs {
         self.first.prefetch_outgoing(outgoing);
     }
 
-    /// Indices of the parts of an outgoing transfer.
+    /// Indices of the parts of an outgoing transfer; those of all jobs have the same number of parts.
     pub(super) fn parts(&self, outgoing: u32) -> Range<u32> {
-        outgoing * self.split..(outgoing + 1) * self.split
+        self.first.parts(outgoing)
     }
 
     /// Sender and send of a part.
@@ -358,12 +350,10 @@ impl HostJobs {
         }
     }
 
-    pub(super) fn payload_use(&self) -> PayloadUse {
-        match (self.others.is_empty(), self.first.is_background()) {
-            (true, true) => PayloadUse::Background,
-            (true, false) => PayloadUse::Progress,
-            (false, _) => PayloadUse::ByJob,
-        }
+    /// Whether all payload that the host receives is progress of the run: there is one job, which does not
+    /// run until other jobs end.
+    pub(super) fn have_progress_only(&self) -> bool {
+        self.others.is_empty() && !self.first.is_background()
     }
 
     /// Whether the job of an outgoing transfer runs until other jobs end.

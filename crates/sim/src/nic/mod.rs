@@ -38,7 +38,7 @@ use crate::link::delayed::Delayed;
 use crate::packet::{ConnectionId, ConnectionKind, FRAMES_AHEAD, Packet};
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
-use host_jobs::{HostJobs, JobDelivery, PayloadUse};
+use host_jobs::{HostJobs, JobDelivery};
 use intake::Intake;
 use jobs::Measured;
 use ledger::{ChunkFrames, UnrecoveredChunks};
@@ -154,9 +154,9 @@ pub(crate) struct Host {
     /// Payload placed.
     #[state(count)]
     delivered_bytes: u64,
-    /// Whether payload is progress.
+    /// All payload is progress of the run; see [`HostJobs::have_progress_only`].
     #[state(skip)]
-    payload_use: PayloadUse,
+    has_progress_only: bool,
     #[state(skip)]
     data_frames: DataFrames,
     receivers: Receivers,
@@ -183,7 +183,7 @@ pub(crate) struct Host {
     #[state(only_if = Option::is_none)]
     uc: Option<Box<HostUc>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
-    unrecovered: UnrecoveredChunks,
+    unrecovered: Option<Box<UnrecoveredChunks>>,
     /// Creates senders on demand, unless all are created at the start.
     #[state(skip)]
     lazy: Option<Box<LazySenders>>,
@@ -239,7 +239,7 @@ impl Host {
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
-            payload_use: jobs.payload_use(),
+            has_progress_only: jobs.have_progress_only(),
             data_frames: DataFrames::new(settings, traffic.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             pacers: pacers(&traffic.senders, &traffic.links, settings),
@@ -254,7 +254,7 @@ impl Host {
             tcp: plan.tcp.map(Box::new),
             uc: traffic.uc.map(Box::new),
             shared_memory: plan.shared_memory,
-            unrecovered: UnrecoveredChunks::default(),
+            unrecovered: None,
             lazy,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }
@@ -309,7 +309,8 @@ impl Host {
         delivery.map_or(self.delivered_bytes, |delivery| delivery.bytes)
     }
 
-    /// Counts payload placed by a receiver of a host with several jobs; returns whether it is progress.
+    /// Counts payload placed by a receiver for its job, if there are several; returns whether it is progress.
+    /// That of a single job that runs until other jobs end is none.
     #[inline(never)]
     fn count_delivery(&mut self, receiver: u32, bytes: u32) -> bool {
         let delivery = self.deliveries.iter_mut().find(|delivery| delivery.receivers.contains(&receiver));
@@ -528,6 +529,7 @@ impl Host {
         next
     }
 
+    #[inline(never)]
     fn fire(&mut self, now: Instant, context: &mut Context) {
         match self.timers.pop() {
             Some(Timer::Start(job)) => self.start_job(job, now, context),

@@ -88,6 +88,7 @@ impl Host {
     }
 
     /// The dependencies of a transfer have arrived: posts it after the software overheads.
+    #[inline(always)]
     pub(super) fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         let at = self.jobs.post_at(outgoing, now);
         if at == now {
@@ -105,6 +106,7 @@ impl Host {
         self.start_rounds(now, context);
     }
 
+    #[inline(never)]
     pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         for part in self.jobs.parts(outgoing) {
             let (sender, send) = self.jobs.part(part);

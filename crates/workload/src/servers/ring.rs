@@ -8,10 +8,80 @@
 //! Broadcast and reduce pass chunks once along the ring, from the root on or to it.
 
 use super::connection::{Connection, Writer};
-use super::{NcclChannels, ServerRanks, representatives};
-use crate::{LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, Transfer, WorkloadError, check_transfers};
+use super::{Messages, NcclChannels, ServerRanks, representatives, volume_of};
+use crate::{
+    LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, Transfer, Volume, WorkloadError, check_transfers,
+};
 use std::collections::VecDeque;
 use units::{Rank, Span, TransferId};
+
+/// How often the blocks of a collective go round the ring; `None` if they do not.
+pub(super) fn cycles(collective: &str) -> Option<u32> {
+    match collective {
+        "all-reduce" => Some(2),
+        "all-gather" | "reduce-scatter" => Some(1),
+        _ => None,
+    }
+}
+
+/// The volume of [`schedule`].
+pub(super) fn volume(
+    channels: &NcclChannels,
+    cycles: u32,
+    data_bytes: u64,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let gpus = servers.gpus().unwrap_or(1);
+    let ranks = representatives(channels, servers)?;
+    let rings = rings(channels, cycles, data_bytes, servers, gpus, &ranks);
+    let (protocol, servers_count) = (channels.protocol, servers.count() as u64);
+    let block = |ring: &Ring<'_>| channels.chunk_bytes.min(ring.bytes_left.div_ceil(ring.blocks));
+    let largest = rings.iter().map(|ring| block(ring).div_ceil(ring.slices(block(ring)))).max().unwrap_or(0);
+    let wire = |ring: &Ring<'_>| {
+        let sent = u128::from(ring.bytes_left) * u128::from(ring.steps) / u128::from(ring.blocks);
+        protocol.wire_bytes(u64::try_from(sent).unwrap_or(u64::MAX)).saturating_mul(servers_count)
+    };
+    let connections = rings.len() as u64 * servers_count;
+    let window = u64::from(channels.window_messages);
+    let clearances =
+        |ring: &Ring<'_>| servers_count * (ring.messages() / servers_count).saturating_sub(window);
+    Ok(volume_of(
+        channels,
+        servers,
+        Messages {
+            count: rings.iter().map(Ring::messages).sum(),
+            connections,
+            clearances: rings.iter().map(clearances).sum(),
+            largest_bytes: protocol.wire_bytes(largest),
+            wire_bytes: rings.iter().map(wire).sum(),
+        },
+    ))
+}
+
+/// The volume of [`chain`].
+pub(super) fn volume_of_chain(
+    channels: &NcclChannels,
+    data_bytes: u64,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let ranks = representatives(channels, servers)?;
+    let (protocol, hops) = (channels.protocol, servers.count() as u64 - 1);
+    let of_channels = Parts::new(data_bytes, ranks.len() as u64);
+    let each = || (0..ranks.len() as u64).map(|channel| of_channels.of(channel));
+    let chunks = |bytes: u64| bytes.div_ceil(channels.slice_bytes);
+    let window = u64::from(channels.window_messages);
+    Ok(volume_of(
+        channels,
+        servers,
+        Messages {
+            count: each().map(|bytes| chunks(bytes) * hops).sum(),
+            connections: each().filter(|&bytes| bytes > 0).count() as u64 * hops,
+            clearances: each().map(|bytes| chunks(bytes).saturating_sub(window) * hops).sum(),
+            largest_bytes: protocol.wire_bytes(channels.slice_bytes.min(of_channels.of(0))),
+            wire_bytes: each().map(|bytes| protocol.wire_bytes(bytes)).sum::<u64>().saturating_mul(hops),
+        },
+    ))
+}
 
 /// The schedule of a collective whose blocks go round the ring in `cycles`.
 pub(super) fn schedule(
@@ -22,34 +92,48 @@ pub(super) fn schedule(
     gpus: u32,
 ) -> Result<Schedule, WorkloadError> {
     let ranks = representatives(channels, servers)?;
-    let of_channels = Parts::new(data_bytes, channels.channels.len() as u64);
-    let steps = cycles * (gpus * servers.count() as u32 - 1);
-    let mut rings: Vec<Ring<'_>> = (0..)
-        .zip(&ranks)
-        .map(|(number, ranks)| Ring {
-            channels,
-            number,
-            ranks,
-            gpus,
-            steps,
-            bytes_left: of_channels.of(number.into()),
-            connections: vec![Connection::default(); ranks.len()],
-            last_steps: vec![VecDeque::new(); ranks.len()],
-        })
-        .collect();
+    let mut rings = rings(channels, cycles, data_bytes, servers, gpus, &ranks);
     let messages: u64 = rings.iter().map(Ring::messages).sum();
     check_transfers(messages * 2, LISTED_TRANSFERS_MAX)?;
     let mut writer = Writer::new(messages * 2);
     // Loop by loop, channels side by side.
     while rings.iter().any(|ring| ring.bytes_left > 0) {
         let blocks: Vec<Parts> = rings.iter_mut().map(Ring::next_loop).collect();
-        for step in 0..steps {
+        for step in 0..rings[0].steps {
             for (ring, blocks) in rings.iter_mut().zip(&blocks) {
                 ring.push_step(&mut writer, blocks, step);
             }
         }
     }
     Ok(writer.finish())
+}
+
+/// The rings, one for each channel.
+fn rings<'a>(
+    channels: &'a NcclChannels,
+    cycles: u32,
+    data_bytes: u64,
+    servers: &ServerRanks,
+    gpus: u32,
+    ranks: &'a [Vec<Rank>],
+) -> Vec<Ring<'a>> {
+    let of_channels = Parts::new(data_bytes, channels.channels.len() as u64);
+    let all = gpus * servers.standing_for.unwrap_or(servers.count() as u32);
+    let steps = cycles * (all - 1);
+    (0..)
+        .zip(ranks)
+        .map(|(number, ranks)| Ring {
+            channels,
+            number,
+            ranks,
+            gpus,
+            blocks: all.into(),
+            steps,
+            bytes_left: of_channels.of(number.into()),
+            connections: vec![Connection::default(); ranks.len()],
+            last_steps: vec![VecDeque::new(); ranks.len()],
+        })
+        .collect()
 }
 
 /// The schedule of a collective whose chunks pass all servers once, from `first` on.
@@ -103,6 +187,8 @@ struct Ring<'a> {
     /// Rank of each server.
     ranks: &'a [Rank],
     gpus: u32,
+    /// Number of blocks: one for each GPU.
+    blocks: u64,
     /// Steps of a loop.
     steps: u32,
     bytes_left: u64,
@@ -113,16 +199,11 @@ struct Ring<'a> {
 }
 
 impl Ring<'_> {
-    /// Number of blocks: one for each GPU.
-    fn blocks(&self) -> u64 {
-        self.ranks.len() as u64 * u64::from(self.gpus)
-    }
-
     /// Messages of all loops.
     fn messages(&self) -> u64 {
-        let of_a_loop = self.blocks() * self.channels.chunk_bytes;
+        let of_a_loop = self.blocks * self.channels.chunk_bytes;
         let (full, rest) = (self.bytes_left / of_a_loop, self.bytes_left % of_a_loop);
-        let slices = |bytes: u64| self.slices(bytes.div_ceil(self.blocks()));
+        let slices = |bytes: u64| self.slices(bytes.div_ceil(self.blocks));
         let in_a_step = full * slices(of_a_loop) + if rest > 0 { slices(rest) } else { 0 };
         in_a_step * u64::from(self.steps) * self.ranks.len() as u64
     }
@@ -133,10 +214,10 @@ impl Ring<'_> {
 
     /// Blocks of the next loop.
     fn next_loop(&mut self) -> Parts {
-        let bytes = self.bytes_left.min(self.blocks() * self.channels.chunk_bytes);
+        let bytes = self.bytes_left.min(self.blocks * self.channels.chunk_bytes);
         self.bytes_left -= bytes;
         self.last_steps.iter_mut().for_each(VecDeque::clear);
-        Parts::new(bytes, self.blocks())
+        Parts::new(bytes, self.blocks)
     }
 
     /// Adds the messages of a step of all servers.
@@ -148,7 +229,7 @@ impl Ring<'_> {
         };
         for server in 0..servers {
             let last_gpu = (server as u64 + 1) * u64::from(self.gpus) - 1;
-            let block = (last_gpu + self.blocks() - u64::from(step) % self.blocks()) % self.blocks();
+            let block = (last_gpu + self.blocks - u64::from(step) % self.blocks) % self.blocks;
             let slices = Parts::new(blocks.of(block), self.slices(blocks.of(block)));
             let before = &arrived[(server + servers - 1) % servers];
             let messages = (0..self.slices(blocks.of(block)))

@@ -7,12 +7,36 @@
 //! `window_messages` chunks, so a leaf starts a chunk when the one that many earlier for each level of the
 //! tree has come down. Messages that clear buffers are left out.
 
-use super::{NcclChannels, ServerRanks, representatives};
+use super::{Messages, NcclChannels, ServerRanks, representatives, volume_of};
 use crate::patterns::{Lane, trees};
 use crate::{
-    LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, ScheduleBuilder, WorkloadError, check_transfers,
+    LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, ScheduleBuilder, Volume, WorkloadError, check_transfers,
 };
 use units::{Span, TransferId};
+
+/// The volume of [`schedule`].
+pub(super) fn volume(
+    channels: &NcclChannels,
+    data_bytes: u64,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let ranks = representatives(channels, servers)?;
+    let of_channels = Parts::new(data_bytes, ranks.len() as u64);
+    let each = || (0..ranks.len() as u64).map(|channel| of_channels.of(channel));
+    let ways = 2 * (servers.count() as u64 - 1);
+    let protocol = channels.protocol;
+    Ok(volume_of(
+        channels,
+        servers,
+        Messages {
+            count: each().map(|bytes| bytes.div_ceil(channels.chunk_bytes) * ways).sum(),
+            connections: each().filter(|&bytes| bytes > 0).count() as u64 * ways,
+            clearances: 0,
+            largest_bytes: protocol.wire_bytes(channels.chunk_bytes.min(of_channels.of(0))),
+            wire_bytes: each().map(|bytes| protocol.wire_bytes(bytes)).sum::<u64>().saturating_mul(ways),
+        },
+    ))
+}
 
 pub(super) fn schedule(
     channels: &NcclChannels,

@@ -303,10 +303,7 @@ impl NicPort {
         if self.in_use & OPTIONS != 0 && self.rotate_with_options(connection) {
             return;
         }
-        if self.active.len() > 1 {
-            self.active.drop_front();
-            self.active.push_back(connection);
-        }
+        self.active.rotate();
     }
 
     /// Returns whether nothing is to be done at the port: the connection is of a lane, or sends more packets.
@@ -387,9 +384,6 @@ impl NicPort {
             self.update_in_use();
         }
         self.requeue_ready(now);
-        if let Some(options) = &mut self.options {
-            options.lanes.requeue_ready(now);
-        }
     }
 
     /// Activates the connections that are deferred until `now` or earlier.
@@ -436,7 +430,7 @@ impl NicPort {
     }
 
     /// Sends the first control packet by a port without options, and removes it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit_first_control(&mut self, now: Instant, context: &mut Context) {
         let Self { transmitter, control, to, .. } = self;
         if let Some(Control { packet, .. }) = control.front() {
@@ -470,6 +464,7 @@ impl NicPort {
         next_frame_bytes: impl Fn(ConnectionId) -> u32,
     ) -> Next {
         let options = self.options_mut();
+        options.lanes.requeue_ready(now);
         if let Some(pause) = options.urgent.pop_front() {
             options.pause_frames_sent += 1;
             return Next::LinkControl(pause);

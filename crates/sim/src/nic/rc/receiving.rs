@@ -6,7 +6,6 @@ use super::receiver::DataOutcome;
 use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
 use crate::nic::Context;
-use crate::nic::host_jobs::PayloadUse;
 use crate::nic::intake::Drained;
 use crate::nic::ledger::{Delivery, Sends, Vouched, WorkIds};
 use crate::nic::{Host, Timer};
@@ -76,6 +75,7 @@ impl Host {
     }
 
     /// The host drains a frame from the receive buffer.
+    #[inline(never)]
     pub(crate) fn drain(&mut self, now: Instant, context: &mut Context) {
         let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         let Drained { packet, pause, notifies } = drained;
@@ -197,12 +197,7 @@ impl Host {
     ) {
         self.delivered_bytes += u64::from(payload_bytes);
         context.totals.delivered += u64::from(payload_bytes);
-        let is_progress = match self.payload_use {
-            PayloadUse::Progress => true,
-            PayloadUse::Background => false,
-            PayloadUse::ByJob => self.count_delivery(receiver, payload_bytes),
-        };
-        if is_progress {
+        if self.has_progress_only || self.count_delivery(receiver, payload_bytes) {
             // A message without payload is progress, too.
             let progress = payload_bytes.max(chunk_delivered.into());
             context.totals.add_progress(progress.into(), now);
@@ -302,7 +297,8 @@ impl Host {
     #[inline(never)]
     fn follow_up_unrecovered(&mut self, packet: &Packet, acknowledged: &WorkIds, context: &mut Context) {
         let (sender, now, vouched) = (packet.connection(), packet.at(), Vouched::of(packet));
-        for (send, report) in self.unrecovered.confirm(sender, vouched) {
+        let confirmed = self.unrecovered.as_mut().map(|chunks| chunks.confirm(sender, vouched));
+        for (send, report) in confirmed.into_iter().flatten() {
             let report = report.ended(ChunkStatus::Complete, Some(now));
             context.records.push(Record::sent(&report));
             self.acknowledge(send.into(), now, context);
@@ -317,7 +313,7 @@ impl Host {
             } else {
                 let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
                 self.sends.forget(send);
-                self.unrecovered.add(sender, chunk, (send, report));
+                self.unrecovered.get_or_insert_default().add(sender, chunk, (send, report));
             }
         }
     }

@@ -39,10 +39,10 @@ impl Host {
             self.send_with_options(port, now, context)?
         } else if let Some(control) = state.first_control() {
             if control.is_captured {
-                let control = *control;
-                self.note_reply(&control, now + self.latency, context);
+                self.send_captured(port, now, context);
+            } else {
+                state.transmit_first_control(now, context);
             }
-            self.ports[port].transmit_first_control(now, context);
             return None;
         } else {
             state.next_active()?
@@ -53,7 +53,16 @@ impl Host {
         connection.as_rc()
     }
 
-    /// Same, by a port with options.
+    /// Sends the first control packet of a port, if it has one, and records it.
+    #[cold]
+    fn send_captured(&mut self, port: usize, now: Instant, context: &mut Context) {
+        if let Some(control) = self.ports[port].first_control().copied() {
+            self.note_reply(&control, now + self.latency, context);
+            self.ports[port].transmit_first_control(now, context);
+        }
+    }
+
+    /// [`Self::send_first`] by a port with options.
     #[cold]
     fn send_with_options(
         &mut self,
@@ -218,7 +227,8 @@ impl Host {
         let framing = self.data_frames.framing;
         let open =
             self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
-        open.map(|(send, sent)| self.send_report(send, sent)).chain(self.unrecovered.reports())
+        let unrecovered = self.unrecovered.iter().flat_map(|chunks| chunks.reports());
+        open.map(|(send, sent)| self.send_report(send, sent)).chain(unrecovered)
     }
 }
 

@@ -94,7 +94,6 @@ impl<'a> HostMaker<'a> {
             self.indices.jobs_of(host).map(|job| self.job_of_host(job, host)).collect();
         let mut jobs = HostJobsPlan {
             jobs: at_host.iter().map(|job| self.progress(job, host)).collect(),
-            split: self.flows.parts,
             receivers: at_host.iter().map(JobOfHost::receivers).collect(),
             ..HostJobsPlan::default()
         };
@@ -118,24 +117,16 @@ impl<'a> HostMaker<'a> {
                 storage,
             };
         }
-        let senders = at_host.iter().map(|job| {
-            self.ends(job, host, job.pairs.from, move |job, number, peer| {
-                self.flows.attachments_in(job, number, host, peer)
-            })
-        });
-        let receivers = at_host.iter().map(|job| {
-            self.ends(job, host, job.pairs.to, move |job, number, peer| {
-                let [source, destination] = self.flows.attachments_in(job, number, peer, host);
-                [destination, source]
-            })
-        });
         if self.spec.transport.connection == QpType::Uc {
-            let uc = HostUc::new(senders.flatten(), receivers.flatten(), &sends, receives, &settings);
+            let senders = self.senders::<HostUc>(&at_host, host).flatten();
+            let receivers = self.receivers::<HostUc>(&at_host, host).flatten();
+            let uc = HostUc::new(senders, receivers, &sends, receives, &settings);
             return HostTraffic::unreliable(uc, sends, settings, jobs);
         }
         let receiver_count = at_host.iter().map(|job| job.pairs.to.len()).sum();
-        let senders = Sender::all(senders, &sends);
-        let receivers = Receivers::new(receivers, receiver_count, receives, &settings);
+        let senders = Sender::all(self.senders::<Sender>(&at_host, host), &sends);
+        let receivers =
+            Receivers::new(self.receivers::<Receivers>(&at_host, host), receiver_count, receives, &settings);
         let uses_links = self.spec.transport.rate_control.config().uses_links();
         let links = if uses_links { self.links_to_peers(&at_host, host) } else { Vec::new() };
         HostTraffic { links, senders, lazy: None, sends, receivers, uc: None, settings, jobs, storage }
@@ -246,6 +237,36 @@ impl<'a> HostMaker<'a> {
             first_inbound += progress.inbound.count();
         }
         work.into()
+    }
+
+    /// The queue pairs on which a host sends, job by job. Each `Owner`, the type that stores them, has an
+    /// instance of its own: only a function with one caller is inlined into the loop that creates them.
+    #[inline(always)]
+    fn senders<'b, Owner>(
+        &'b self,
+        jobs: &'b [JobOfHost<'b>],
+        host: HostId,
+    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = QueuePairEnd>> {
+        jobs.iter().map(move |job| {
+            self.ends(job, host, job.pairs.from, move |job, number, peer| {
+                self.flows.attachments_in(job, number, host, peer)
+            })
+        })
+    }
+
+    /// Same, of those on which it receives.
+    #[inline(always)]
+    fn receivers<'b, Owner>(
+        &'b self,
+        jobs: &'b [JobOfHost<'b>],
+        host: HostId,
+    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = QueuePairEnd>> {
+        jobs.iter().map(move |job| {
+            self.ends(job, host, job.pairs.to, move |job, number, peer| {
+                let [source, destination] = self.flows.attachments_in(job, number, peer, host);
+                [destination, source]
+            })
+        })
     }
 
     /// The ends of queue pairs of a job at a host. `attachments` returns the ports of a queue pair: own,

@@ -1,0 +1,105 @@
+//! Runs in which two servers stand for all.
+//!
+//! In a ring of NCCL each server does at each step what the server before it does. If all servers of a channel
+//! are on one switch, with equal links, then nothing tells one server from another: two of them, with as many
+//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal. Counts and
+//! statistics are those of all; chunks that get a row are drawn from those of the two.
+
+use crate::checks::is_sprayed;
+use crate::network::paths::Paths;
+use jobs::Jobs;
+use spec::{ChunksObserved, JobSpec, NcclConfig, RunSpec};
+use topology::Graph;
+use units::{HostId, NodeId};
+
+/// Equal servers of which two are simulated; none by default.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct EqualServers {
+    count: Option<u32>,
+}
+
+impl EqualServers {
+    /// Those of a spec whose only job is a ring of NCCL, unless each chunk gets a row.
+    pub(crate) fn find(spec: &RunSpec, paths: &Paths) -> Option<Self> {
+        let [job] = &spec.jobs[..] else { return None };
+        let collective = job.work.collective()?;
+        let Some(NcclConfig::Ring(channels)) = &collective.nccl else { return None };
+        let go_round = ["all-reduce", "all-gather", "reduce-scatter"];
+        let goes_round = go_round.contains(&collective.pattern.collective.as_str());
+        let servers = servers_of(job);
+        let has_all_rows = spec.observe.chunks == ChunksObserved::All;
+        if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
+            return None;
+        }
+        let graph = &paths.network.graph;
+        let mut nics = channels.channels.iter().map(|channel| [channel.receive_nic, channel.send_nic]);
+        let are_equal = nics.all(|nics| are_on_one_switch(graph, &servers, nics));
+        are_equal.then_some(Self { count: Some(servers.len() as u32) })
+    }
+
+    /// Number of servers, if two stand for them.
+    pub(crate) const fn count(&self) -> Option<u32> {
+        self.count
+    }
+
+    /// The spec with the ranks of the first two servers.
+    pub(crate) fn first_two(spec: &RunSpec) -> RunSpec {
+        let mut spec = spec.clone();
+        for job in &mut spec.jobs {
+            let servers = servers_of(job);
+            let ranks = job.hosts.iter().copied().zip(job.gpus.iter().copied());
+            (job.hosts, job.gpus) = ranks.filter(|(host, _)| servers[..2].contains(host)).unzip();
+        }
+        spec
+    }
+
+    /// Number of chunks for which a chunk stands: those of one of the two servers stand for all but one.
+    pub(crate) fn standing_for(&self, jobs: &Jobs, chunk: u32) -> u64 {
+        self.count.map_or(1, |count| {
+            let pair = jobs.queue_pair(jobs.chunk(chunk).queue_pair);
+            if pair.src_host < pair.dst_host { u64::from(count) - 1 } else { 1 }
+        })
+    }
+
+    /// Number of chunks of a job.
+    pub(crate) fn chunks(&self, jobs: &Jobs, job: usize) -> u64 {
+        let first = jobs.first_chunk(job);
+        let count = jobs.schedules[job].transfers().len() as u32 * jobs.parts;
+        match self.count {
+            None => count.into(),
+            Some(_) => (first..first + count).map(|chunk| self.standing_for(jobs, chunk)).sum(),
+        }
+    }
+
+    /// Payload of all jobs [bytes].
+    pub(crate) fn total_bytes(&self, jobs: &Jobs) -> u64 {
+        match self.count {
+            None => jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum(),
+            Some(_) => (0..jobs.chunk_count())
+                .map(|chunk| jobs.chunk(chunk).bytes * self.standing_for(jobs, chunk))
+                .sum(),
+        }
+    }
+}
+
+/// Servers of a job, in the order of its ranks.
+fn servers_of(job: &JobSpec) -> Vec<u32> {
+    let mut servers = Vec::new();
+    for &host in &job.hosts {
+        if servers.last() != Some(&host) && !servers.contains(&host) {
+            servers.push(host);
+        }
+    }
+    servers
+}
+
+/// Whether these two adapters of all servers are on one switch, with equal links.
+fn are_on_one_switch(graph: &Graph, servers: &[u32], nics: [u16; 2]) -> bool {
+    let link = |server: u32, nic: u16| {
+        let attachment = graph.attachment(graph.attachment_of(HostId(server), nic));
+        let link = graph.link(graph.node(NodeId(attachment.host.0)).ports[usize::from(nic)].link);
+        (attachment.switch, link.rate.bps(), link.delay)
+    };
+    let first = nics.map(|nic| link(servers[0], nic));
+    first[0].0 == first[1].0 && servers.iter().all(|&server| nics.map(|nic| link(server, nic)) == first)
+}
