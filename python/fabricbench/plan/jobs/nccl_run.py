@@ -95,6 +95,14 @@ def qp_mode(plan: Plan) -> Literal["per_chunk", "per_pair"]:
     return "per_pair"
 
 
+def chunks_observed(plan: Plan) -> Literal["all", "sample", "summary"]:
+    """Return which chunks have a row: with NCCL, whose slices are many, a sample, unless the plan chooses."""
+    is_written = "chunks" in plan.observe.model_fields_set
+    if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
+        return plan.observe.chunks
+    return "sample"
+
+
 def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
     """Return NCCL's graphs and its choice for a job with a data size.
 
