@@ -86,14 +86,20 @@ impl ScaleUpHops {
     fn hop(&self, bytes: u64) -> Span {
         Rate::from_bps(self.rate_bps).span_of(bytes)
     }
-
-    /// Time from the start of the first of `hops` hops to the end of the last.
-    fn through(&self, hops: u32, bytes: u64) -> Span {
-        Span((self.hop(bytes).0 + self.latency_ps) * u64::from(hops))
-    }
 }
 
 impl NcclChannels {
+    /// Time from the start of the first of `hops` hops to the end of the last. With Simple a GPU forwards whole
+    /// messages; with the other protocols, whose flags are next to the data, what has arrived.
+    fn through(&self, hops: u32, bytes: u64) -> Span {
+        let messages = match self.protocol {
+            NcclProtocol::Simple => hops,
+            NcclProtocol::Ll | NcclProtocol::Ll128 => hops.min(1),
+        };
+        let ScaleUpHops { latency_ps, .. } = self.scale_up;
+        Span(self.scale_up.hop(bytes).0 * u64::from(messages) + latency_ps * u64::from(hops))
+    }
+
     /// Time for which `bytes` of a channel occupy the GPU that represents it, which serves all its channels at
     /// their rates together.
     fn busy(&self, channel: u32, bytes: u64) -> Span {

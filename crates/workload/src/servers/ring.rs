@@ -154,15 +154,16 @@ pub(super) fn chain(
     let NcclChannels { protocol, scale_up, .. } = channels;
     for chunk in 0..chunks(0) {
         for channel in (0..ranks.len()).filter(|&channel| chunk < chunks(channel)) {
-            let bytes = Parts::new(of_channels.of(channel as u64), chunks(channel)).of(chunk);
-            let through = scale_up.through(scale_up.hops, bytes);
+            let data_bytes = Parts::new(of_channels.of(channel as u64), chunks(channel)).of(chunk);
+            let bytes = protocol.wire_bytes(data_bytes);
+            let through = channels.through(scale_up.hops, bytes);
             let mut received = None;
             for (hop, connection) in connections[channel].iter_mut().enumerate() {
                 let rank = |hop: usize| ranks[channel][(first + hop) % count];
                 let message = Transfer {
                     src: rank(hop),
                     dst: rank(hop + 1),
-                    bytes: protocol.wire_bytes(bytes),
+                    bytes,
                     step: hop as u32,
                     channel: channel as u32,
                     block: chunk as u32,
@@ -234,12 +235,12 @@ impl Ring<'_> {
             let before = &arrived[(server + servers - 1) % servers];
             let messages = (0..self.slices(blocks.of(block)))
                 .map(|slice| {
-                    let bytes = slices.of(slice);
+                    let bytes = self.channels.protocol.wire_bytes(slices.of(slice));
                     let received = before.get(slice as usize).or(before.last()).copied();
                     let message = Transfer {
                         src: self.ranks[server],
                         dst: self.ranks[(server + 1) % servers],
-                        bytes: self.channels.protocol.wire_bytes(bytes),
+                        bytes,
                         step,
                         channel: self.number,
                         block: block as u32,
@@ -259,9 +260,9 @@ impl Ring<'_> {
         let is_forwarded = step + self.gpus < self.steps;
         let hops_left = if is_forwarded { 0 } else { (self.steps - 1 - step).min(scale_up.hops) };
         RankTimes {
-            before: scale_up.through(hops, bytes),
+            before: self.channels.through(hops, bytes),
             busy: self.channels.busy(self.number, bytes),
-            after: scale_up.through(hops_left, bytes),
+            after: self.channels.through(hops_left, bytes),
         }
     }
 }
