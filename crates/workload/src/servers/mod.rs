@@ -310,6 +310,7 @@ fn volume_of(channels: &NcclChannels, servers: &ServerRanks, messages: Messages)
 }
 
 /// Messages of a schedule.
+#[derive(Clone, Copy)]
 struct Messages {
     count: u64,
     connections: u64,
