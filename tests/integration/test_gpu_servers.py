@@ -50,7 +50,7 @@ def busbw(root: Path, *overrides: str) -> float:
     "override",
     [
         "jobs.0.algorithm=ring",
-        "jobs.0.collective=all-reduce",
+        "jobs.0.collective=reduce-scatter",
         "jobs.0.collective=all-gather",
         "jobs.0.collective=send-receive",
     ],

@@ -74,9 +74,12 @@ OF_OWN_TESTS = {
     *("chips", "switches", "pools", "ingress", "egress", "reserved", "limit", "headroom", "pauses", "config"),
     *("switch_settings", "profiles", "headroom_in_size", "compute"),
     *("search", "field", "from", "to", "find", "resolution", "steps"),
+    *("gpus", "compute_capability", "nics", "nic_of_gpu", "scale_up", "servers", "c2c", "peer_to_peer"),
+    *("ports", "gpu_direct", "pcie", "generation", "gpus_per_switch", "layout", "cpu", "processor"),
+    *("numa_nodes", "description", "sources", "library", "nccl", "version", "env"),
 }
 """Fields of devices that are drawn at random by `crates/sim/tests/{adapters,chips,pools}.rs` alone, and what
-`tests/plan/test_compute.py` and `tests/integration/test_search.py` try."""
+`tests/plan/test_compute.py`, `tests/plan/test_gpu_servers.py` and `tests/integration/test_search.py` try."""
 
 
 @pytest.mark.parametrize("part", ["tcp", "observe", "sweep", "variants", "iterations", "solo"])

@@ -2,7 +2,8 @@
 //!
 //! In a ring of NCCL each server does at each step what the server before it does. If all servers of a channel
 //! are on one switch, with equal links, then nothing tells one server from another: two of them, with as many
-//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal.
+//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal. Counts and
+//! statistics are those of all; chunks that get a row are drawn from those of the two.
 
 use crate::checks::is_sprayed;
 use crate::network::paths::Paths;
@@ -18,7 +19,7 @@ pub(crate) struct EqualServers {
 }
 
 impl EqualServers {
-    /// Those of a spec whose chunks get no rows and whose only job is a ring of NCCL.
+    /// Those of a spec whose only job is a ring of NCCL, unless each chunk gets a row.
     pub(crate) fn find(spec: &RunSpec, paths: &Paths) -> Option<Self> {
         let [job] = &spec.jobs[..] else { return None };
         let collective = job.work.collective()?;
@@ -26,8 +27,8 @@ impl EqualServers {
         let go_round = ["all-reduce", "all-gather", "reduce-scatter"];
         let goes_round = go_round.contains(&collective.pattern.collective.as_str());
         let servers = servers_of(job);
-        let is_summary = spec.observe.chunks == ChunksObserved::Summary;
-        if !goes_round || !is_summary || servers.len() < 3 || is_sprayed(spec) {
+        let has_all_rows = spec.observe.chunks == ChunksObserved::All;
+        if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
             return None;
         }
         let graph = &paths.network.graph;
