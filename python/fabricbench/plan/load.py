@@ -111,8 +111,13 @@ def _quick_overrides(document: Document) -> list[str]:
     return [f"{name}={json.dumps(value)}" for name, value in changes.items()]
 
 
-def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
+def load_fields(fields: Mapping[str, Any], path: Path = NO_FILE, overrides: Iterable[str] = ()) -> LoadedPlan:
     """Load a plan from the fields of its YAML; a published table that it names is a shipped one.
+
+    Args:
+        fields: The fields.
+        path: File in whose folder the files are that it names; by default it may name none.
+        overrides: Changes for this run, each FIELD=VALUE.
 
     Raises:
         PlanError: With everything that is wrong with it, by the line of the fields written as JSON.
@@ -122,7 +127,7 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     except (TypeError, ValueError, RecursionError) as error:
         allowed = "numbers, texts, booleans, lists and mappings"
         raise PlanError([Problem(Place(_FIELDS), "", f"what is no plan: {error}", allowed)]) from error
-    return _load(read_text(text, _FIELDS), NO_FILE)
+    return _load(read_text(text, _FIELDS), path, tuple(overrides))
 
 
 def load_text(

@@ -16,7 +16,7 @@ from fabricbench.backend.protocol import Announcing, Backend, BackendError
 from fabricbench.backend.registry import BACKENDS, get_backend
 from fabricbench.plan import load as plan_load
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.shipped import NO_FILE, shipped_plans
 from fabricbench.plan.engine import AUTO, SIMULATOR
 from fabricbench.plan.errors import FieldPath, PlanError, Problem
 from fabricbench.plan.estimates.cost import Limits
@@ -60,13 +60,13 @@ def entry_problems(error: PlanError, document: Document, path: FieldPath) -> lis
     return [document.problem(path, f"a mistake: {message}", "", hint) for message, _, hint in texts]
 
 
-def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
-    """Load a plan from the fields of its YAML.
+def load_fields(fields: Mapping[str, Any], path: Path = NO_FILE, overrides: Sequence[str] = ()) -> LoadedPlan:
+    """Load a plan from the fields of its YAML; see `fabricbench.plan.load.load_fields`.
 
     Raises:
         PlanError: It cannot run as written.
     """
-    return _with_backend(plan_load.load_fields(fields))
+    return _with_backend(plan_load.load_fields(fields, path, overrides))
 
 
 def load_text(

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fabricbench import importing
+from fabricbench.cli import completion
 from fabricbench.cli.options import (
     ForceOption,
     JobsOption,
     OverridesOption,
-    PlanArgument,
     QuickOption,
     TimeLimitOption,
     VariantsOption,
     WorkspaceOption,
 )
 from fabricbench.cli.output import has_colour, note, warn, write
+from fabricbench.cli.plan.expect_cluster import ClusterOptions, check_options, expect_cluster, formatted
 from fabricbench.cli.progress import display
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import named_as_written
 from fabricbench.report.studies import expected as report
+from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT
 from fabricbench.report.studies.expected import Expectation
 from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
@@ -48,12 +51,68 @@ class ExpectFormat(StrEnum):
 
 
 def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
-    plan: PlanArgument,
+    plan: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PLAN",
+            autocompletion=completion.plans,
+            help="A shipped plan's name, or a file; none with --cluster.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SERVER",
+            autocompletion=completion.servers,
+            help="Without a plan: a shipped server, such as dgx-h100, or a file of one.",
+        ),
+    ] = None,
+    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
+        ),
+    ] = None,
+    switch: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="SONiC configuration (config_db.json) of the cluster's switches."),
+    ] = None,
+    collectives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--collective",
+            metavar="NAME",
+            help="all-reduce, all-gather, reduce-scatter, all-to-all or send-receive; may be given again. "
+            "All of them by default.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZES",
+            help="Data sizes of the cluster's curves: one, several with commas, or a range that doubles. "
+            "8 B to 16 GB by powers of 4 by default.",
+        ),
+    ] = None,
+    variables: Annotated[
+        list[str] | None,
+        typer.Option("-x", metavar="NAME=VALUE", help="A variable of NCCL, such as NCCL_ALGO=ring."),
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option("--nccl", metavar="VERSION", help="Version of NCCL, 2.18 to 2.31.")
+    ] = None,
     overrides: OverridesOption = None,
     variants: VariantsOption = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Trials of each size and variant, each with a seed.")
-    ] = SEEDS,
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            help=f"Trials of each size and variant, each with a seed; {SEEDS} by default, 1 with --cluster.",
+        ),
+    ] = None,
     placements: Annotated[
         int,
         typer.Option(
@@ -73,11 +132,15 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         ),
     ] = FALSE_ALARM_PERCENT,
     allowance: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="PERCENT", min=0, max=99, help="What limits are looser by, for what your hosts add [%]."
+            metavar="PERCENT",
+            min=0,
+            max=99,
+            help="What limits are looser by, for what your hosts add [%]; 0 by default, "
+            f"{ALLOWANCE_PERCENT:g} with --cluster.",
         ),
-    ] = 0.0,
+    ] = None,
     as_one: Annotated[
         bool,
         typer.Option(
@@ -108,8 +171,13 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             help="How to write it: `yaml` has criteria for the plan, `nccl` arguments of nccl-tests.",
         ),
     ] = ExpectFormat.TABLE,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="The same as --format yaml.")] = False,
 ) -> None:
     """Predict the results of a plan: ranges over seeds and placements, their causes, limits to accept.
+
+    With --cluster SERVER --servers N and no plan: what NCCL's collectives give on such servers and a fabric
+    that blocks nothing, by data size, with the bound at each. Its trials are not stored.
 
     Its trials are those of `run`, with `iterations` set to the seeds: those that the workspace has are not
     run again.
@@ -117,6 +185,21 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Exit status: 0; 2 for an error in the plan or the workspace, or jobs that `--as-one` cannot take
     together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command continues.
     """
+    output = ExpectFormat.JSON if as_json else ExpectFormat.YAML if as_yaml else output
+    options = ClusterOptions(cluster, servers, topology, switch, collectives, sizes, variables, version)
+    plan_options: dict[str, object] = {
+        "--variant": variants,
+        "--placements": placements,
+        "--backend": backend,
+    }
+    plan_options |= {"--as-one": as_one, "--check": check}
+    plan_options |= {"--quick": quick, "--workspace": workspace}
+    check_options(options, plan, plan_options)
+    if plan is None:
+        allowance = ALLOWANCE_PERCENT if allowance is None else allowance
+        write(formatted(expect_cluster(options, overrides or (), seeds or 1, allowance), output))
+        return
+    seeds, allowance = seeds or SEEDS, allowance or 0.0
     option_overrides = {"--seeds": f"iterations={seeds}"}
     option_overrides |= {"--backend": f'backend="{backend}"'} if backend else {}
     limits = None if force else loading.machine_limits(time_limit)

@@ -421,7 +421,7 @@ def _tests(
     expectation: Expectation, group: Sequence[Expected], benchmarks: Mapping[str, str]
 ) -> list[NcclTest]:
     ordered = sorted(group, key=lambda result: result.data_size_bytes)
-    factor = _factor([result.data_size_bytes for result in ordered])
+    factor = constant_ratio([result.data_size_bytes for result in ordered])
     parts = [ordered] if factor else [[result] for result in ordered]
     return [_test(expectation, part, factor or 2, benchmarks) for part in parts if mean_bandwidths(part)]
 
@@ -432,7 +432,7 @@ def rounded_down(value: float, digits: int) -> str:
     return f"{Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(exact):f}"
 
 
-def _factor(sizes: Sequence[int]) -> int | None:
+def constant_ratio(sizes: Sequence[int]) -> int | None:
     """Return the constant integer ratio of consecutive sizes, or `None` if there is none."""
     ratios = {after / before for before, after in pairwise(sizes)}
     if not ratios:
@@ -448,7 +448,7 @@ def _test(
         BUS_BANDWIDTH.name, mean_bandwidths(part), expectation.false_alarm, expectation.allowance
     )
     least = limit.minimum or 0.0
-    sizes = [_nccl_size(result.data_size_bytes) for result in (part[0], part[-1])]
+    sizes = [nccl_size(result.data_size_bytes) for result in (part[0], part[-1])]
     command = (
         f"NCCL_TESTS_MIN_BW={rounded_down(least / NCCL_MARGIN, 4)} {benchmarks[part[0].collective]} "
         f"-b {sizes[0]} -e {sizes[1]} -f {factor} -g 1 -c 1"
@@ -456,7 +456,8 @@ def _test(
     return NcclTest(part[0].variant, part[0].job, part[0].ranks, command, least, limit.false_alarm)
 
 
-def _nccl_size(size: int) -> str:
+def nccl_size(size: int) -> str:
+    """Format a data size as nccl-tests takes it."""
     for unit, suffix in _SUFFIXES:
         if size % unit == 0:
             return f"{size // unit}{suffix}"

@@ -1,0 +1,238 @@
+"""Makes plans of clusters without a file: equal servers with GPUs, a fabric that blocks nothing, NCCL.
+
+`expect --cluster` runs these plans, one for each collective of nccl-tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from math import gcd
+from pathlib import Path
+from typing import Any, Final
+
+from fabricbench.plan import engine
+from fabricbench.plan.document.document import read_file
+from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.fabric.server import Server, shipped_servers
+from fabricbench.plan.jobs.library import NCCL_VERSION
+from fabricbench.plan.nccl import Question, parse_sizes
+from fabricbench.plan.server import load_server
+from fabricbench.words import close_match_hint
+
+COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive")
+"""Collectives of nccl-tests whose curve is expected."""
+TOPOLOGIES: Final = ("rail-optimised", "leaf-spine", "single-switch", "full-mesh")
+SERVERS_MAX: Final = 1_024
+_SERVERS_OF_LEAF: Final = 4
+"""Most servers on a leaf: 32 adapters of 8-GPU servers, half the ports of a 64-port switch."""
+
+
+SIZES: Final = ",".join(str(size) for size in (8, *(16 * 4**step for step in range(16))))
+"""Data sizes by default: 8 B, and powers of 4 from 16 B to 16 GB."""
+_CHUNKS_MAX: Final = 150_000
+"""Chunks of a trial that takes the flow model a few seconds at most."""
+_ALIGNMENT: Final = 16
+"""Bytes of which the part of a rank is a multiple in nccl-tests."""
+Choice = tuple[str | None, str, int]
+"""NCCL's algorithm, none for transfers; protocol; channels."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive data sizes with one choice of NCCL: those of a curve, and those of trials [bytes]."""
+
+    choice: Choice
+    sizes: Sequence[int]
+    computed: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Equal servers, their fabric and NCCL.
+
+    Attributes:
+        server: A shipped server's name, or a file of one.
+        servers: Number of servers.
+        topology: One of `TOPOLOGIES`. `rail-optimised`: a switch for each adapter of a server.
+            `leaf-spine`: up to four servers on a leaf, with all their adapters.
+        switch: SONiC configuration of the switches; by default PFC and SONiC's marking for lossless queues.
+        version: Version of NCCL.
+        variables: Environment variables of NCCL.
+    """
+
+    server: str
+    servers: int
+    topology: str = TOPOLOGIES[0]
+    switch: Path | None = None
+    version: str = NCCL_VERSION
+    variables: Mapping[str, str] | None = None
+
+    def check(self) -> list[str]:
+        """Check what a plan would not report by the names of the options.
+
+        Returns:
+            Variables of NCCL that change neither graphs nor choices.
+
+        Raises:
+            PlanError: An input is not allowed.
+        """
+        if self.topology not in TOPOLOGIES:
+            hint = close_match_hint(self.topology, TOPOLOGIES)
+            raise option_problem("--topology", f'"{self.topology}"', ", ".join(TOPOLOGIES), hint)
+        server = self._server
+        if not 2 <= self.servers <= SERVERS_MAX:
+            hint = "" if self.servers != 1 else f"`fabricbench nccl {self.server}` has the choices on one"
+            raise option_problem("--servers", str(self.servers), f"2 to {SERVERS_MAX}", hint)
+        if server.gpus < 2 or not server.nics:
+            parts = f"{server.gpus} GPUs and {server.nics} adapters"
+            raise option_problem("--cluster", parts, "servers with several GPUs and an adapter")
+        if server.scale_up is not None and server.scale_up.servers > 1:
+            found = f"{self.server}, whose scale-up domain joins {server.scale_up.servers} servers"
+            raise option_problem(
+                "--cluster", found, "domains of one server", "`fabricbench nccl` has its choices"
+            )
+        if self.switch is not None and not self.switch.is_file():
+            hint = "`sudo cat /etc/sonic/config_db.json` on the switch"
+            raise option_problem("--switch", f'no file "{self.switch}"', "a file", hint)
+        return self.question(COLLECTIVES[0], "1GB").answer()["ignored"]
+
+    def question(self, collective: str, sizes: str) -> Question:
+        """Return the question for NCCL's choices of a collective at some sizes."""
+        return Question(self.server, None, self.servers, self.version, self.variables, collective, sizes)
+
+    @property
+    def ranks(self) -> int:
+        """Number of GPUs."""
+        return self.servers * self._server.gpus
+
+    @property
+    def has_rails(self) -> bool:
+        """Whether each adapter of a server has a switch of its own."""
+        return self.topology == TOPOLOGIES[0]
+
+    def fields(self, collective: str, sizes: list[int], seeds: int = 1) -> dict[str, Any]:
+        """Return the fields of the plan of a collective at some data sizes.
+
+        In send-receive each rank has a partner on another server, as the ranks at the end of a server have
+        in nccl-tests, whose time is that of the slowest.
+        """
+        job: dict[str, Any] = {
+            "name": collective,
+            "collective": collective,
+            "library": {"nccl": {"version": self.version, "env": dict(self.variables or {})}},
+        }
+        if collective == "send-receive":
+            job["mapping"] = "round-robin"
+        switch: dict[str, Any] = {"pfc": "on", "ecn": "sonic"}
+        if self.switch is not None:
+            switch = {"config": str(self.switch.absolute())}
+        return {
+            "fabricbench": 1,
+            "name": f"{Path(self.server).stem}-x{self.servers}",
+            "backend": "flow",
+            "iterations": seeds,
+            "fabric": {"topology": self._topology(), "server": self._server_fields(), "switch": switch},
+            "transport": {"rate_control": "dcqcn"},
+            "jobs": [job],
+            "sweep": {"data_size": [f"{size}B" for size in sizes]},
+            "observe": {"chunks": "summary"},
+        }
+
+    @cached_property
+    def _server(self) -> Server:
+        return load_server(self.server)
+
+    def _server_fields(self) -> Any:
+        """Return the server as a plan has it: by name, or the content of its file."""
+        if self.server in shipped_servers():
+            return self.server
+        return read_file(Path(self.server), self.server).data
+
+    def _topology(self) -> dict[str, Any]:
+        """Return a topology without oversubscription at the rate of the adapters."""
+        adapters, nic = self._server.nics, self._server.nic
+        assert nic is not None, "a server with adapters has `nic`"
+        host_link = {"host_link": f"{nic.rate_bps}bps"}
+        links = host_link | {"fabric_link": f"{nic.rate_bps}bps"}
+        hosts = self.servers * adapters
+        if self.topology in {"single-switch", "full-mesh"}:
+            return {"kind": self.topology, "hosts": hosts} | host_link
+        if self.has_rails:
+            counts = {"servers": self.servers, "rails": adapters, "spines": adapters}
+            return {"kind": self.topology, **counts, "links_per_spine": -(-self.servers // adapters)} | links
+        of_leaf = gcd(self.servers, min(_SERVERS_OF_LEAF, self.servers // 2)) * adapters
+        counts = {"leaves": hosts // of_leaf, "hosts_per_leaf": of_leaf, "spines": of_leaf}
+        return {"kind": self.topology, **counts} | links
+
+
+def _rounded(cluster: Cluster, collective: str, sizes: Sequence[int]) -> list[int]:
+    """Return data sizes rounded down to equal parts of ranks, as nccl-tests does; without those of 0."""
+    unit = _ALIGNMENT * cluster.ranks if engine.shares(collective, cluster.ranks) > 1 else 1
+    rounded = sorted({size // unit * unit for size in sizes} - {0})
+    if not rounded:
+        allowed = f"at least {unit} bytes for the {collective} of {cluster.ranks} ranks"
+        raise option_problem("--sizes", f"at most {max(sizes)} bytes", allowed)
+    return rounded
+
+
+def segments(cluster: Cluster, collective: str, sizes: str) -> Iterator[Segment]:
+    """Yield the segments of data sizes, as `parse_sizes` reads them.
+
+    Of a segment all trials run that have few chunks; of longer ones, if none has few, the first and the last
+    with at most twice the chunks of its smallest size, and the double of that size counts as one.
+
+    Raises:
+        PlanError: The sizes are not allowed.
+    """
+    shown = _rounded(cluster, collective, parse_sizes(sizes))
+    candidates = sorted({*shown, *(2 * size for size in shown)})
+    text = ",".join(map(str, candidates))
+    operations = cluster.question(collective, text).answer()["operations"]
+    for choice, group in groupby(operations, lambda operation: _choice(operation["chosen"])):
+        members = list(group)
+        shown_sizes = [one["bytes"] for one in members if one["bytes"] in shown]
+        if not shown_sizes:
+            continue
+        chunks = {
+            one["bytes"]: _chunks(cluster, collective, one)
+            for one in members
+            if one["bytes"] in shown or (len(shown_sizes) > 1 and one["bytes"] == 2 * shown_sizes[0])
+        }
+        limit = max(_CHUNKS_MAX, 2 * chunks[shown_sizes[0]])
+        short = [size for size in shown_sizes if chunks[size] <= _CHUNKS_MAX]
+        long = [size for size in chunks if _CHUNKS_MAX < chunks[size] <= limit]
+        long = long if len(short) + len(long) <= 1 else [long[0], long[-1]] if not short and long else long
+        yield Segment(choice, shown_sizes, sorted({*short, *long}))
+
+
+def _choice(chosen: Mapping[str, Any] | None) -> Choice:
+    if chosen is None:
+        return None, "", 0
+    return chosen["algorithm"], chosen["protocol"], chosen["channels"]
+
+
+def _chunks(cluster: Cluster, collective: str, operation: Mapping[str, Any]) -> int:
+    """Return about how many chunks the flow model simulates for an operation as NCCL runs it.
+
+    On rails two servers stand for all in a ring. The chunks of an all-to-all count once for each message of a
+    channel: all ranks share their adapters among many peers, whose rates change with each.
+    """
+    chosen = operation["chosen"]
+    if chosen is None:
+        return 0
+    messages: int = chosen["channels"] * chosen["messages"]
+    if chosen["algorithm"] is None:
+        each = cluster.ranks * chosen["messages"] if collective == "all-to-all" else 1
+        return messages * cluster.ranks * each
+    if chosen["algorithm"] == "Ring":
+        return messages * 2 * (1 if cluster.has_rails else cluster.servers)
+    chunks: int = -(-operation["bytes"] // chosen["chunk_bytes"])
+    return chunks * 2 * cluster.servers
+
+
+def option_problem(option: str, found: str, allowed: str, hint: str = "") -> PlanError:
+    """Return the error of an option."""
+    return PlanError([Problem(Place(option), "", found, allowed, hint)])

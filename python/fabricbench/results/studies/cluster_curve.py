@@ -1,0 +1,173 @@
+"""Expected curve of a collective on a cluster: results by data size, and the bound at each size.
+
+Times are those of trials, and on the line through the two nearest trials of the same choice of NCCL. The gain
+of a lifted bound is that of the bandwidth. The bound is the lift with the largest gain. It is certain if it
+gains `NOISE` at least, and that much more than the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any, Final, Protocol
+
+from fabricbench.analysis.summary.bandwidth import bus_factor, busbw_limit, ideal_goodput_gb_per_s
+from fabricbench.work import pattern_of
+
+NOISE: Final = 0.03
+"""Gain by which a bound is distinguished from others, as a fraction."""
+_GAIN_MIN: Final = 0.003
+
+
+Choice = tuple[str | None, str, int]
+"""NCCL's algorithm, none for transfers; protocol; channels."""
+
+
+class Segment(Protocol):
+    """Consecutive data sizes with one choice of NCCL."""
+
+    @property
+    def choice(self) -> Choice:
+        """The choice."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Sizes of the curve [bytes]."""
+
+    @property
+    def computed(self) -> Sequence[int]:
+        """Sizes of trials [bytes]."""
+
+
+class LiftedTimes(Protocol):
+    """Times of trials before and after a bound is lifted [us], by data size."""
+
+    @property
+    def before_us(self) -> Mapping[int, float]:
+        """Times before."""
+
+    @property
+    def after_us(self) -> Mapping[int, float]:
+        """Times after."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Expected result at a data size.
+
+    Attributes:
+        data_size_bytes: Data size as nccl-tests counts it.
+        choice: NCCL's algorithm, protocol and channels.
+        is_computed: Whether trials of this size have run; else its times are on a line.
+        times_us: Completion time of each seed [us].
+        busbw_gb_per_s: Bus bandwidth of each seed.
+        ideal_percent: Median bandwidth to that of adapters and scale-up domain; none if unknown [%].
+        gains: Gain of the bandwidth by each lifted bound, as a fraction.
+    """
+
+    data_size_bytes: int
+    choice: Choice
+    is_computed: bool
+    times_us: Sequence[float]
+    busbw_gb_per_s: Sequence[float]
+    ideal_percent: float | None
+    gains: Mapping[str, float]
+
+    @property
+    def bound(self) -> str | None:
+        """The bound whose lift gains most; none if no single one gains anything."""
+        name = max(self.gains, key=self.gains.__getitem__)
+        return name if self.gains[name] >= _GAIN_MIN else None
+
+    @property
+    def gain(self) -> float:
+        """Gain by lifting the bound."""
+        return max(self.gains.values())
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the bound gains more than noise, and by that more than any other."""
+        first, *others = sorted(self.gains.values(), reverse=True)
+        return first >= NOISE and all(first - other >= NOISE for other in others)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Expected results of a collective.
+
+    Attributes:
+        collective: The collective.
+        ranks: Number of GPUs.
+        points: A point for each data size.
+    """
+
+    collective: str
+    ranks: int
+    points: Sequence[Point]
+
+
+def curve_of(
+    segments: Sequence[Segment],
+    run_spec: Mapping[str, Any],
+    times_by_seed: Sequence[Mapping[int, float]],
+    lifted: Mapping[str, LiftedTimes],
+) -> Curve:
+    """Return the curve of a collective.
+
+    Args:
+        segments: Its segments.
+        run_spec: The RunSpec of one of its trials.
+        times_by_seed: Times of trials of each seed by data size [us].
+        lifted: Times before and after each bound is lifted, by its name.
+    """
+    job = run_spec["jobs"][0]
+    points = [point for segment in segments for point in _points(segment, run_spec, times_by_seed, lifted)]
+    return Curve(pattern_of(job)["collective"], len(job["hosts"]), points)
+
+
+def _points(
+    segment: Segment,
+    run_spec: Mapping[str, Any],
+    times_by_seed: Sequence[Mapping[int, float]],
+    lifted: Mapping[str, LiftedTimes],
+) -> Iterator[Point]:
+    job = run_spec["jobs"][0]
+    factor = bus_factor(pattern_of(job)["collective"], len(job["hosts"]))
+    ideal = busbw_limit(run_spec, _as_chosen(job, segment.choice), ideal_goodput_gb_per_s(run_spec))
+    for size in segment.sizes:
+        times_us = [_time_at(size, times, segment) for times in times_by_seed]
+        busbw = [factor * size / time_us / 1000 for time_us in times_us]
+        yield Point(
+            size,
+            segment.choice,
+            size in segment.computed,
+            times_us,
+            busbw,
+            None if ideal is None else 100 * median(busbw) / ideal,
+            {
+                name: _time_at(size, times.before_us, segment) / _time_at(size, times.after_us, segment) - 1
+                for name, times in lifted.items()
+            },
+        )
+
+
+def _as_chosen(job: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
+    """Return a job with NCCL's algorithm of a segment, on which its ideal depends."""
+    algorithm = {None: "peers", "NVLSTree": "nvls-tree"}.get(choice[0], str(choice[0]).lower())
+    return {**job, "work": {**job["work"], "pattern": {**pattern_of(job), "algorithm": algorithm}}}
+
+
+def _time_at(size: int, times_us: Mapping[int, float], segment: Segment) -> float:
+    """Return the time of a size: of a trial, or on the line through the two nearest of its segment [us].
+
+    A segment with a single trial has times in proportion to it.
+    """
+    if size in times_us:
+        return times_us[size]
+    if len(segment.computed) == 1:
+        return times_us[segment.computed[0]] * size / segment.computed[0]
+    pairs = list(pairwise(segment.computed))
+    low, high = next((pair for pair in pairs if size < pair[1]), pairs[-1])
+    return times_us[low] + (times_us[high] - times_us[low]) / (high - low) * (size - low)

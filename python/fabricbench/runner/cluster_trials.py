@@ -1,0 +1,216 @@
+"""Runs the trials of an expected curve of a cluster, and again with each bound lifted.
+
+Trials run by the flow model, without a record. Consecutive sizes with one choice of NCCL (algorithm, protocol
+and channels) are a segment, in which time is close to linear in the size; long trials are left out, see
+`fabricbench.plan.cluster.segments`.
+
+A bound is found by running the same trial, of the first seed, with one bound lifted at a time:
+
+- `uplinks` (ECMP collisions, oversubscription): links between switches 8 times as fast;
+- `adapter`: links of the adapters twice as fast; if lifting uplinks gains nothing, with these lifted too;
+- `scale-up`: the scale-up domain twice as fast;
+- `latency`: cables, adapters, switches and the scale-up domain without latency;
+- `step cost`: no time of hosts for a message; only in plans that have some.
+
+NCCL's choice stays that of the cluster as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.backend.protocol import Backend, Progress
+from fabricbench.plan.cluster import Cluster, Segment
+from fabricbench.plan.engine import busiest_link
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.runner import loading
+from fabricbench.work import collective_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BINDING_GAIN: Final = 0.03
+"""Gain by lifted uplinks from which they bind, as a fraction."""
+_PS_PER_US: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Times of trials before and after a bound is lifted [us], by data size."""
+
+    before_us: Mapping[int, float]
+    after_us: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class ClusterTimes:
+    """Times of a collective.
+
+    Attributes:
+        run_spec: The RunSpec of the largest trial.
+        by_seed: Times of each seed by data size [us].
+        lifted: Times before and after each bound is lifted, of the first seed, by its name.
+    """
+
+    run_spec: Mapping[str, Any]
+    by_seed: Sequence[Mapping[int, float]]
+    lifted: Mapping[str, Lifted]
+
+
+def run_collective(
+    cluster: Cluster,
+    collective: str,
+    segments: Sequence[Segment],
+    seeds: int = 1,
+    overrides: Sequence[str] = (),
+) -> ClusterTimes:
+    """Run the trials of a collective on a cluster that has been checked.
+
+    Args:
+        cluster: The cluster.
+        collective: One of `fabricbench.plan.cluster.COLLECTIVES`.
+        segments: Its data sizes.
+        seeds: Trials of each size, each with its seed.
+        overrides: Changes of the plan, each FIELD=VALUE.
+
+    Raises:
+        PlanError: The cluster or the changes are not allowed.
+        RefusedError: The flow model does not cover the plan.
+        KeyboardInterrupt: The user stopped it.
+    """
+    computed = [size for segment in segments for size in segment.computed]
+    loaded = loading.load_fields(
+        cluster.fields(collective, computed, seeds), Path.cwd() / "cluster.yaml", overrides
+    )
+    trials = _Trials(loading.backend_of(loaded))
+    by_seed: dict[int, dict[int, float]] = {}
+    for trial, time_us in zip(loaded.trials, trials.times_us(loaded.trials), strict=True):
+        by_seed.setdefault(trial.iteration, {})[trial.data_size_bytes] = time_us
+    first = [trial for trial in loaded.trials if trial.iteration == 0]
+    return ClusterTimes(first[-1].run_spec, list(by_seed.values()), trials.lifted(first, by_seed[0]))
+
+
+class _Trials:
+    """Runs trials concurrently with one backend, and waits for them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._stopped = threading.Event()
+
+    def times_us(self, trials: Sequence[PlannedTrial]) -> list[float]:
+        """Return the completion time of each trial [us]; the longest trials begin first."""
+        order = sorted(range(len(trials)), key=lambda index: -trials[index].data_size_bytes)
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            runs = {index: pool.submit(self._time_us, trials[index]) for index in order}
+            try:
+                return [runs[index].result() for index in range(len(trials))]
+            except BaseException:
+                self._stopped.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def lifted(self, trials: Sequence[PlannedTrial], times_us: Mapping[int, float]) -> dict[str, Lifted]:
+        """Return the times of trials before and after each bound is lifted; see the module's text."""
+        sizes = [trial.data_size_bytes for trial in trials]
+        uplinks: Sequence[float] = list(times_us.values())
+        if _may_use_uplinks(trials[-1]):
+            uplinks = self.times_us([_with(trial, _faster_uplinks) for trial in trials])
+        after_uplinks = dict(zip(sizes, uplinks, strict=True))
+        results = {"uplinks": Lifted(times_us, after_uplinks)}
+        bound = {size for size in sizes if times_us[size] > (1 + _BINDING_GAIN) * after_uplinks[size]}
+        bases = [
+            trial if trial.data_size_bytes in bound else _with(trial, _faster_uplinks) for trial in trials
+        ]
+        before = {size: (times_us if size in bound else after_uplinks)[size] for size in sizes}
+        lifts = {"adapter": _faster_adapters, "scale-up": _faster_scale_up, "latency": _without_latency}
+        if any(_has_step_cost(trial.run_spec) for trial in trials):
+            lifts["step cost"] = _without_step_cost
+        lifted_trials = [_with(base, lift) for lift in lifts.values() for base in bases]
+        after = self.times_us(lifted_trials)
+        for number, name in enumerate(lifts):
+            own = after[number * len(sizes) : (number + 1) * len(sizes)]
+            results[name] = Lifted(before, dict(zip(sizes, own, strict=True)))
+        return results
+
+    def _time_us(self, trial: PlannedTrial) -> float:
+        job = self._backend.run(trial, self, threads=1).summary["jobs"][0]
+        end_ps = job["end_ps"]
+        assert end_ps is not None, "a flow without failures ends"
+        return (end_ps - job["start_ps"]) / _PS_PER_US
+
+    def progressed(self, progress: Progress) -> None:  # noqa: ARG002 -- it shows none
+        """Stop the trial if the user has; see `Observer.progressed`."""
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+
+    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take rows of tables, which are not stored; see `Observer.rows`."""
+
+
+Spec = dict[str, Any]
+
+
+def _may_use_uplinks(trial: PlannedTrial) -> bool:
+    """Whether data may cross between switches: by hash none do if no link has queue pairs."""
+    is_hashed = trial.run_spec["fabric"]["load_balancing"]["kind"] == "ecmp"
+    return not is_hashed or busiest_link(trial.spec_json) is not None
+
+
+def _with(trial: PlannedTrial, lift: Callable[[Spec], None]) -> PlannedTrial:
+    """Return a trial with a bound lifted in its run spec."""
+    spec = json.loads(trial.spec_json)
+    lift(spec)
+    return replace(trial, run_spec=spec)
+
+
+def _faster_uplinks(spec: Spec) -> None:
+    topology = spec["fabric"]["topology"]
+    for name in ("fabric_link", "core_link"):
+        if topology.get(name):
+            topology[name]["rate_bps"] *= 8
+
+
+def _faster_adapters(spec: Spec) -> None:
+    spec["fabric"]["topology"]["host_link"]["rate_bps"] *= 2
+
+
+def _faster_scale_up(spec: Spec) -> None:
+    spec["fabric"]["shared_memory"]["rate_bps"] *= 2
+    if scale_up := collective_of(spec["jobs"][0]).get("nccl", {}).get("scale_up"):
+        scale_up["rate_bps"] *= 2
+
+
+def _without_latency(spec: Spec) -> None:
+    for part in (spec["fabric"], spec["jobs"][0]["work"]):
+        _clear(part, {"latency_ps", "delay_ps"})
+
+
+_STEP_COSTS: Final = {"step_overhead_ps", "send_overhead_ps", "receive_overhead_ps"}
+
+
+def _without_step_cost(spec: Spec) -> None:
+    _clear(spec["jobs"][0]["work"], _STEP_COSTS)
+
+
+def _has_step_cost(spec: Mapping[str, Any]) -> bool:
+    return any(spec["jobs"][0]["work"].get(name) for name in _STEP_COSTS)
+
+
+def _clear(node: Any, names: set[str]) -> None:
+    """Set the values of fields in a part of a run spec to 0, at any depth."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name in names and isinstance(value, int):
+                node[name] = 0
+            else:
+                _clear(value, names)
+    elif isinstance(node, list):
+        for value in node:
+            _clear(value, names)

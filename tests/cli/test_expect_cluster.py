@@ -1,0 +1,141 @@
+"""`expect --cluster`: curves against closed forms, bounds, formats, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabricbench.cli.main import run
+
+CLUSTER = ("expect", "--cluster", "dgx-h100", "--servers", "2")
+CONFIGURATION = Path(__file__).parents[1] / "devices" / "samples" / "config_db_dump.json"
+GOODPUT = 50 * 4096 / (4096 + 82)
+"""Payload rate of an adapter of 400 Gb/s at MTU 4096 [GB/s]."""
+
+
+def rows(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    assert run([*CLUSTER, *options, "--json"]) == 0
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    expected: list[dict[str, Any]] = content["expected"]
+    return expected
+
+
+@pytest.mark.parametrize(
+    ("collective", "variables", "busbw"),
+    [
+        ("all-reduce", ["-x", "NCCL_ALGO=ring"], 8 * GOODPUT),
+        ("all-gather", [], 8 * GOODPUT),
+        ("all-to-all", [], GOODPUT * 15 / 8),
+        ("send-receive", [], GOODPUT),
+    ],
+)
+def test_large_sizes_have_the_rate_of_the_adapters(
+    capsys: pytest.CaptureFixture[str], collective: str, variables: list[str], busbw: float
+) -> None:
+    small, large = rows(capsys, "--collective", collective, "--sizes", "1KB,16GB", *variables)
+    assert large["busbw_gb_per_s_median"] == pytest.approx(busbw, rel=0.01)
+    assert (large["bound"], large["bound_certain"]) == ("adapter", True)
+    assert (small["bound"], small["bound_certain"]) == ("latency", True)
+    assert small["gain_latency"] > 1
+
+
+def test_uplinks_that_hashes_share_unevenly_are_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--topology", "leaf-spine", "--collective", "all-gather", "--sizes", "1GB", "--seeds", "4")
+    (row,) = rows(capsys, *options)
+    assert row["bound"] == "uplinks"
+    assert row["busbw_gb_per_s_least"] < row["busbw_gb_per_s_most"] < 8 * GOODPUT
+
+
+def test_the_cost_of_steps_is_a_bound_where_hosts_have_one(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--collective", "all-gather", "--sizes", "64KB", "-s", "jobs.0.step_overhead=50us")
+    (row,) = rows(capsys, *options)
+    assert row["bound"] == "step cost"
+
+
+def test_long_trials_are_on_a_line_and_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*CLUSTER, "--collective", "send-receive", "--sizes", "256MB,1GB,64GB"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 x dgx-h100, rail-optimised, NCCL 2.30: expected of 1 seed, flow model"
+    (last,) = (line for line in lines if line.lstrip().startswith("64 GB"))
+    time_us, busbw = (cell for cell in last.split() if cell.startswith("~"))
+    assert float(busbw[1:]) == pytest.approx(GOODPUT, rel=0.01)
+    assert float(time_us[1:]) == pytest.approx((64 << 30) / GOODPUT / 1000, rel=0.01)
+    assert any(line.startswith("~: on the line") for line in lines)
+
+
+def test_json_has_the_schema_that_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--collective", "all-reduce", "--sizes", "1MB", "-x", "NCCL_DEBUG=INFO", "--allowance", "5")
+    assert run([*CLUSTER, *options, "--json"]) == 0
+    output = capsys.readouterr()
+    content = json.loads(output.out)
+    assert output.err == "ignored, as they change neither graphs nor choices here: NCCL_DEBUG\n"
+    assert content | {"expected": [], "nccl_tests": []} == {
+        "server": "dgx-h100",
+        "servers": 2,
+        "topology": "rail-optimised",
+        "switch": None,
+        "nccl": "2.30",
+        "variables": {"NCCL_DEBUG": "INFO"},
+        "seeds": 1,
+        "allowance": 0.05,
+        "expected": [],
+        "nccl_tests": [],
+    }
+    (row,) = content["expected"]
+    assert list(row) == [
+        *("collective", "ranks", "data_size_bytes", "algorithm", "protocol", "channels", "computed"),
+        *("time_us", "busbw_gb_per_s_least", "busbw_gb_per_s_lower", "busbw_gb_per_s_median"),
+        *("busbw_gb_per_s_upper", "busbw_gb_per_s_most", "ideal_percent", "bound", "bound_certain"),
+        *("gain_uplinks", "gain_adapter", "gain_scale_up", "gain_latency", "accept_busbw_gb_per_s"),
+    ]
+    assert row["accept_busbw_gb_per_s"] == pytest.approx(0.95 * row["busbw_gb_per_s_least"])
+    assert content["nccl_tests"][0].endswith(" all_reduce_perf -b 1M -e 1M -f 2 -g 1 -c 1")
+
+
+def test_limits_are_calls_and_criteria(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--collective", "all-gather", "--sizes", "1GB,4GB,16GB")
+    assert run([*CLUSTER, *options, "--format", "nccl"]) == 0
+    call = capsys.readouterr().out.splitlines()[-1].split()
+    assert call[1:] == ["all_gather_perf", "-b", "1G", "-e", "16G", "-f", "4", "-g", "1", "-c", "1"]
+    assert float(call[0].partition("=")[2]) == pytest.approx(8 * GOODPUT, rel=0.01)
+    assert run([*CLUSTER, *options, "--yaml"]) == 0
+    criterion = capsys.readouterr().out.splitlines()[-1]
+    assert criterion.startswith("  - {metric: busbw_gb_per_s, min: 35")
+
+
+def test_switches_are_those_of_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = rows(capsys, "--collective", "all-gather", "--sizes", "1GB", "--switch", str(CONFIGURATION))
+    assert row["bound"] == "adapter"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "error: PLAN: found nothing; allowed: a plan, or --cluster SERVER --servers N"),
+        (("--servers", "4"), "error: --servers: found no --cluster; allowed: it with --cluster SERVER"),
+        (("jct-alltoall", "--cluster", "dgx-h100"), "error: PLAN: found it with --cluster; allowed: either"),
+        (("--cluster", "dgx-h100"), "error: --servers: found nothing; allowed: a number of servers"),
+        (("--cluster", "dgx-h1", "--servers", "2"), "error: dgx-h1: found no such server"),
+        (("--cluster", "dgx-h100", "--servers", "1"), "error: --servers: found 1; allowed: 2 to 1024"),
+        (("--cluster", "gb200-nvl72", "--servers", "36"), "error: --cluster: found gb200-nvl72, whose"),
+        ((*CLUSTER[1:], "--topology", "ring"), 'error: --topology: found "ring"; allowed: rail-optimised'),
+        ((*CLUSTER[1:], "--collective", "alltoal"), 'error: --collective: found "alltoal"; allowed: '),
+        ((*CLUSTER[1:], "--sizes", "1X"), "error: --sizes: found "),
+        (
+            (*CLUSTER[1:], "--collective", "all-gather", "--sizes", "8"),
+            "error: --sizes: found at most 8 bytes",
+        ),
+        ((*CLUSTER[1:], "--switch", "none.json"), 'error: --switch: found no file "none.json"'),
+        ((*CLUSTER[1:], "--nccl", "1.0"), 'error: --nccl: found "1.0"; allowed: 2.18 to 2.31'),
+        ((*CLUSTER[1:], "-x", "NCCL_ALGO"), "error: -x NCCL_ALGO: found no value"),
+        ((*CLUSTER[1:], "--check"), "error: --check: found it with --cluster"),
+    ],
+)
+def test_wrong_arguments_are_errors(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(["expect", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(message)
