@@ -234,6 +234,14 @@ def test_open_loop_traffic_of_endpoints_has_rates_and_no_slowdowns() -> None:
     assert ours.value("slowdown_mean") is None
 
 
+def test_copies_without_an_idle_time_have_no_slowdown() -> None:
+    arrivals: dict[str, Any] = {"process": "constant", "rate_bps": 10**9, "duration_ps": 10**9}
+    rows = [chunk_row(start_ps=10**6, fct_ps=2, unloaded_ps=unloaded_ps) for unloaded_ps in (0, 1)]
+    spec = run_spec(job_spec(kind="open-loop", collective="incast", **arrivals))
+    ours = summarise(spec, run_summary(job_summary(end_ps=2 * 10**8)), MemoryTables(chunks=rows))[0]
+    assert (ours.value("slowdown_mean"), ours.value("slowdown_max")) == (2, 2)
+
+
 def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> None:
     arrivals: dict[str, Any] = {"process": "poisson", "rate_bps": 10**9, "duration_ps": 10**9}
     rows = [chunk_row(start_ps=10**6, fct_ps=fct * 10**8, unloaded_ps=10**8) for fct in (1, 2, 3, 14)]

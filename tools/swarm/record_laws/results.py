@@ -278,7 +278,7 @@ def _traffic(job: JobRecord) -> Figures:
         / 1e9,
     }
     names = ("slowdown_mean", "slowdown_p50", "slowdown_p95", "slowdown_p99", "slowdown_max")
-    complete_chunks = job.chunks.filter(complete())
+    complete_chunks = job.chunks.filter(complete() & (pl.col("unloaded_ps") > 0))
     if not job.is_complete or not complete_chunks.height:
         return figures | dict.fromkeys(names)
     values = sorted(fct / idle for fct, idle in complete_chunks.select("fct_ps", "unloaded_ps").iter_rows())

@@ -317,10 +317,13 @@ class ChunkFacts:
         self.offered_bytes += total(payload_bytes)
         self.delivered_bytes += total(arrow_kernels.filtered(payload_bytes, is_in_time))
         complete = arrow_kernels.filtered(rows, arrow_kernels.equal(rows.column("status"), "complete"))
-        fct_ps = arrow_kernels.as_float(complete.column("fct_ps"))
         # The unloaded time is null in measured records: endpoints do not know the latency of an idle path.
-        slowdowns = arrow_kernels.divide(fct_ps, arrow_kernels.as_float(complete.column("unloaded_ps")))
-        self.slowdowns.append(slowdowns.drop_null())
+        # It is 0 where ranks share a memory without latency.
+        has_time = arrow_kernels.coalesce(arrow_kernels.less(0, complete.column("unloaded_ps")), False)
+        timed = arrow_kernels.filtered(complete, has_time)
+        fct_ps = arrow_kernels.as_float(timed.column("fct_ps"))
+        unloaded_ps = arrow_kernels.as_float(timed.column("unloaded_ps"))
+        self.slowdowns.append(arrow_kernels.divide(fct_ps, unloaded_ps))
 
     def _add_ends(self, rows: pa.RecordBatch) -> None:
         for index, end_ps in _last_ends(rows):
