@@ -215,6 +215,8 @@ class NcclAnswer(TypedDict):
     ring_nics: list[tuple[int | None, int | None]]
     tree_nics: list[tuple[int | None, int | None]]
     nvls_nics: list[tuple[int | None, int | None]]
+    nvlink_of_gpu: int | None
+    nvls_efficiency: float
     peer_chunk_bytes: int
     ignored: list[str]
     operations: list[NcclOperation]

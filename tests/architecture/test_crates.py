@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "workload": {"units"},
     "nccl": set(),
     "record": set(),
-    "spec": {"units", "wire", "transport", "topology"},
+    "spec": {"units", "wire", "transport", "topology", "workload"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
     "jobs": {"units", "engine", "wire", "transport", "workload", "record", "spec"},
     "paths": {"units", "wire", "topology", "spec"},

@@ -50,7 +50,7 @@ def busbw(root: Path, *overrides: str) -> float:
     "override",
     [
         "jobs.0.algorithm=ring",
-        "jobs.0.collective=all-reduce",
+        "jobs.0.collective=reduce-scatter",
         "jobs.0.collective=all-gather",
         "jobs.0.collective=send-receive",
     ],
@@ -104,6 +104,8 @@ def limit(collective: str, servers: int, gpus: int, algorithm: str = "ring", ran
         ("all-reduce", 16, 1, "ring", GOODPUT),
         ("all-to-all", 4, 8, "peers", GOODPUT * 31 / 24),
         ("send-receive", 4, 8, "peers", 450.0),
+        ("send-receive", 4, 3, "peers", 3 * GOODPUT),
+        ("send-receive", 4, 1, "peers", GOODPUT),
         ("broadcast", 4, 8, "ring", 8 * GOODPUT),
         ("gather", 4, 8, "peers", GOODPUT * 31 / 24),
         ("permutation", 4, 8, "parallel", None),

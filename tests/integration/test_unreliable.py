@@ -1,4 +1,4 @@
-"""Unreliable connections in whole trials: records, metrics, causes, and backends that do not have them."""
+"""Unreliable connections in whole trials: records, metrics, causes, labs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.integration.real import jobs_of, run_plan
 
 from fabricbench.analysis.summary.job_summary import Summary
-from fabricbench.lab.supported_spec import obstacle
+from fabricbench.lab.supported_spec import likeness, obstacle
 from fabricbench.plan.load import load_plan
 from fabricbench.report.documents.diagnosis import insight
 from fabricbench.store import Trial
@@ -55,7 +55,10 @@ def test_the_cause_names_messages_and_where_frames_were_lost(trials: Mapping[str
     assert symptom.evidence["frames_lost"] == cause.evidence["frames"]
 
 
-def test_no_lab_has_unreliable_connections() -> None:
+def test_a_lab_leaves_unreliable_connections_as_they_are() -> None:
     specs = {trial.variant: trial.run_spec for trial in load_plan(str(PLAN)).trials}
-    assert obstacle(specs["uc"]).startswith("unreliable connections")
-    assert not obstacle(specs["rc"])
+    for variant in ("uc", "rc"):
+        assert not obstacle(specs[variant])
+        like = likeness(specs[variant])
+        assert not [each for each in like.omissions if each.field.startswith("transport.recovery")]
+        assert like.run_spec["transport"].get("connection", "rc") == variant

@@ -167,6 +167,13 @@ def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
             {"plan": 'tcp: [{name: t, ranks: "0-7", collective: incast, rate: 1Gbps, duration: 100us}]\n'},
             "tcp.0.ranks: found host 4; allowed: hosts 0 to 3",
         ),
+        (
+            {
+                "job": "collective: storage, storage: {clients: [0, 8], targets: [16, 17], duration: 100us}",
+                "size": "64KB",
+            },
+            "jobs.0.storage.targets: found GPU 17, on a server that has a client or target",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(fields: dict[str, str], expected: str) -> None:

@@ -66,6 +66,22 @@ def test_every_collective_algorithm_and_topology_is_drawn() -> None:
     }
 
 
+def test_about_a_seventh_of_the_plans_has_servers_with_every_kind_of_jobs() -> None:
+    plans = [plan for plan in PLANS if plan["fabric"].get("server") != "none"]
+    assert 0.1 * len(PLANS) < len(plans) < 0.2 * len(PLANS)
+    forms = Counter(type(plan["fabric"].get("server")) for plan in plans)
+    assert set(forms) == {type(None), str, dict}
+    jobs = [job for plan in plans for job in plan["jobs"]]
+    assert {"nccl", "none", None} <= {
+        job.get("library") for job in jobs if isinstance(job.get("library"), str | None)
+    }
+    variables = Counter(
+        name for job in jobs if isinstance(job.get("library"), dict) for name in job["library"]["nccl"]["env"]
+    )
+    assert min(variables.values()) > 5
+    assert {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_PXN_DISABLE"} <= set(variables)
+
+
 NOT_DRAWN = {"title", "description", "tag", "published", "published_note", "criteria", "metric", "min", "max"}
 """Fields of plans that change no run."""
 OF_OWN_TESTS = {
@@ -74,9 +90,12 @@ OF_OWN_TESTS = {
     *("chips", "switches", "pools", "ingress", "egress", "reserved", "limit", "headroom", "pauses", "config"),
     *("switch_settings", "profiles", "headroom_in_size", "compute"),
     *("search", "field", "from", "to", "find", "resolution", "steps"),
+    *("gpus", "compute_capability", "nics", "nic_of_gpu", "scale_up", "servers", "c2c", "peer_to_peer"),
+    *("ports", "gpu_direct", "pcie", "generation", "gpus_per_switch", "layout", "cpu", "processor"),
+    *("numa_nodes", "description", "sources", "library", "nccl", "version", "env"),
 }
 """Fields of devices that are drawn at random by `crates/sim/tests/{adapters,chips,pools}.rs` alone, and what
-`tests/plan/test_compute.py` and `tests/integration/test_search.py` try."""
+`tests/plan/test_compute.py`, `tests/plan/test_gpu_servers.py` and `tests/integration/test_search.py` try."""
 
 
 @pytest.mark.parametrize("part", ["tcp", "observe", "sweep", "variants", "iterations", "solo"])

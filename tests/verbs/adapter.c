@@ -1,7 +1,7 @@
 /* An RDMA adapter in one process, as libibverbs.so.1: queue pairs of the process are each other's peers, a posted
  * write is done at once, and its completions are there when the queue is asked. For tests of whoever calls it, and for
  * counting what that takes; it has the structures of the installed header. FAIL_AFTER=N lets write N and all later
- * ones fail.
+ * ones fail. LOSE_EVERY=N loses write N and each Nth after it on unreliable connections.
  *
  * DEVICE_CLOCK="KHZ PPM BITS WRAP_MS" gives it a clock which runs PPM faster than KHZ, has so many bits, begins anew
  * WRAP_MS after the device was opened, and stamps completions, which are there to be polled only VISIBLE_NS later. The
@@ -36,14 +36,14 @@ struct pair {
     struct ibv_qp qp;
     unsigned peer, posted_receives, sends_max, unsignalled;
     uint64_t receive_id;
-    int stopped;
+    int stopped, unreliable;
 };
 
 static struct pair *pairs[PAIRS];
 static unsigned pair_count = 17;
 static struct { uint64_t address, length; int writable; } regions[64];
 static unsigned region_count = 1;
-static long fail_after = -1, written;
+static long fail_after = -1, lose_every, written;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #undef ibv_query_port
@@ -145,7 +145,8 @@ static int send_all(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
         else if (length)
             memcpy((void *)wr->wr.rdma.remote_addr, (void *)wr->sg_list->addr, length);
         written++;
-        if (!entry.status && wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        int lost = pair->unreliable && lose_every && written % lose_every == 0;
+        if (!entry.status && !lost && wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
             if (!peer->posted_receives)
                 abort(); /* nobody waits here for a receiver that is not ready */
             peer->posted_receives--;
@@ -322,6 +323,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     context->ops.post_recv = post_recv;
     if (getenv("FAIL_AFTER"))
         fail_after = atol(getenv("FAIL_AFTER"));
+    lose_every = number_of("LOSE_EVERY");
     return context;
 }
 
@@ -439,6 +441,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *wanted)
     pair->qp.recv_cq = wanted->recv_cq;
     pair->qp.qp_num = pair_count;
     pair->sends_max = wanted->cap.max_send_wr;
+    pair->unreliable = wanted->qp_type == IBV_QPT_UC;
     pairs[pair_count++ % PAIRS] = pair;
     return &pair->qp;
 }
@@ -458,6 +461,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *change, int which)
               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     int rts = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
               IBV_QP_MAX_QP_RD_ATOMIC;
+    if (pair->unreliable) {
+        rtr &= ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+        rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
+    }
     int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
     int needs = change->qp_state == IBV_QPS_INIT ? init : change->qp_state == IBV_QPS_RTR ? rtr
               : change->qp_state == IBV_QPS_RTS ? rts : IBV_QP_STATE;

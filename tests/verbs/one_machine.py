@@ -29,6 +29,13 @@ WAYS: Final[list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]] = [
     ({"ranks": "0-3", "processes_per_host": 2}, {}, {}),
 ]
 
+UC: Final = {"connection": "uc", "rate_control": "line-rate"}
+UNRELIABLE: Final[list[tuple[dict[str, Any], dict[str, Any]]]] = [
+    ({}, {}),
+    ({"data_size": "2MB"}, {"mtu": 1024, "message_size": "5000B"}),
+    ({"repeat": 10, "barrier": True}, {"qp_mode": "per_pair"}),
+]
+
 
 def carry_out(address: str, spec_json: str, hosts: int, settings: dict[str, Any]) -> list[dict[str, int]]:
     """Run a spec, and compare its rows with those of the simulator."""
@@ -63,6 +70,10 @@ def main(address: str) -> None:
             # Of 12 writes of a chunk the adapter tells of one, and its peer of one receive.
             assert [told["writes"] for told in counters] == [72, 72], counters
             assert [told["completions"] for told in counters] == [12, 12], counters
+    for job, transport in UNRELIABLE:
+        settings = {"verify": False, "rate_limit_bps": LIMIT_BPS}
+        counters = carry_out(address, spec_of_jobs(JOB | job, hosts=4, **UC | transport), 4, settings)
+        tell(job, UC | transport, counters[0])
     for plan in ("jct-alltoall", "jct-allreduce-ring", "jct-halving-doubling"):
         carry_out(address, spec_of(plan, "sweep.data_size=[1MB]"), 8, {})
         tell(plan)

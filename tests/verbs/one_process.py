@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.endpoint.test_host_run import JOB, halves, planned, spec_of_jobs
+from tests.endpoint.test_unreliable import messages
 from tests.support.hosts import Agents, simulated
 
 from fabricbench import _core
@@ -54,6 +55,23 @@ def fail(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any
     }
 
 
+def lose(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Run a job that loses messages until all agents wait; return its rows, counters and messages."""
+    made = agents(job, transport, settings)
+    made.prepare()
+    made.start()
+    made.keep_alive_until(lambda: all(run.progress()["is_idle"] for run in made.runs))
+    for run in made.runs:
+        run.stop("messages are missing")
+        run.wait(10)
+    rows = made.rows().select(["qp", "round", "status", "delivered_ps", "completed_ps", "payload_bytes"])
+    return {
+        "rows": rows.to_pylist(),
+        "counters": [run.counters() for run in made.runs],
+        "messages": messages(made),
+    }
+
+
 def refuse(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Prepare a job, and return why that is refused."""
     try:
@@ -76,6 +94,7 @@ if __name__ == "__main__":
         "carry_out": carry_out,
         "stamp": stamp,
         "fail": fail,
+        "lose": lose,
         "refuse": refuse,
         "check": check,
     }

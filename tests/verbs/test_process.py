@@ -31,6 +31,47 @@ def test_each_way_to_run_a_job_gives_the_rows_of_the_simulator(
         assert told["writes"] > 0
 
 
+UC: dict[str, Any] = {"connection": "uc", "rate_control": "line-rate"}
+
+
+@pytest.mark.parametrize(
+    ("job", "transport", "settings"),
+    [
+        ({}, {}, {}),
+        ({"data_size": "6MB"}, {}, {"send_queue_depth": 2}),
+        ({"repeat": 20, "barrier": True, "warm_up_rounds": 1}, {}, {"signal_every": 8}),
+        ({"repeat": 3}, {"mtu": 1024, "message_size": "5000B"}, {"send_queue_depth": 3}),
+        ({"rendezvous": {"threshold": "1KB"}, "repeat": 2}, {"qp_mode": "per_pair"}, {}),
+        ({}, {}, {"rate_limit_bps": 100_000_000}),
+    ],
+)
+def test_without_loss_unreliable_connections_give_the_rows_of_the_simulator(
+    ask: Ask, job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    for told in ask("carry_out", job, UC | transport, settings | {"verify": False})["counters"]:
+        assert told["unknown_chunks"] == told["failed_queue_pairs"] == 0, told
+        assert told["writes"] > 0
+
+
+def test_a_chunk_with_a_lost_message_never_completes(ask: Ask) -> None:
+    # Chunks of 64 messages, of which each hundredth is lost; rounds do not wait for each other.
+    job = {"collective": "incast", "algorithm": "parallel", "data_size": "256KB", "repeat": 10}
+    told = ask("lose", job, UC | {"message_size": "4KB"}, {"verify": False}, LOSE_EVERY="100")
+    sent, received = told["messages"]
+    assert (sent, received) == (3 * 10 * 64, 3 * 10 * 64 - 19)
+    lost = [row for row in told["rows"] if row["status"] != "complete"]
+    assert 10 <= len(lost) <= 19
+    assert all((row["status"], row["completed_ps"]) == ("unfinished", None) for row in lost)
+    assert len(told["rows"]) == 30
+    for counters in told["counters"]:
+        assert counters["failed_chunks"] == counters["failed_queue_pairs"] == counters["unknown_chunks"] == 0
+
+
+def test_bytes_of_unreliable_connections_of_an_adapter_are_not_verified(ask: Ask) -> None:
+    refused = ask("refuse", {}, UC, {"verify": True})["refused"]
+    assert "verify needs reliable connections with driver verbs" in refused
+
+
 def test_of_the_writes_of_a_chunk_the_adapter_tells_of_one(ask: Ask) -> None:
     for told in ask("carry_out", {"data_size": "6MB"}, {}, {"verify": False})["counters"]:
         assert (told["writes"], told["completions"]) == (72, 12)

@@ -17,6 +17,7 @@ from tests.support.hosts import simulated
 from tests.verbs.machines import CONTROLLER, NETWORK, REPOSITORY, Machines, address, python
 
 from fabricbench.plan.load import load_plan
+from fabricbench.report.documents.diagnosis import insight_of
 from fabricbench.results.hosts import hosts_of
 from fabricbench.store import Workspace
 
@@ -159,3 +160,41 @@ def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str
         # Half of an all-to-all, and two of eight steps of a ring, go to the other machine.
         assert changed["roce_tx_packets"] > 100 < changed["roce_rx_packets"], changed
         assert changed["receives_completed"] > 0, changed
+
+
+@contextmanager
+def losing(machines: Machines, one_in: int) -> Iterator[None]:
+    """Lose RoCE v2 packets between the machines at random."""
+    chain = "chain between { type filter hook forward priority 0; "
+    chain += f"udp dport 4791 numgen random mod {one_in} 0 counter drop; }};"
+    nft = [*machines.enter, "nft"]
+    subprocess.run([*nft, f"table bridge losing {{ {chain} }}"], check=True)
+    yield
+    subprocess.run([*nft, "delete table bridge losing"], check=True)
+
+
+def test_messages_that_are_lost_on_the_way_are_counted(fabric: Fabric, tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.yaml"
+    hosts.write_text(fabric.hosts.read_text().replace("verify: true", "verify: false") + "\n")
+    hosts.write_text(hosts.read_text().replace("driver: verbs", "driver: verbs\n  rate_limit: 20Mbps"))
+    where = ["--hosts", str(hosts), "--workspace", str(tmp_path / "workspace")]
+    # Messages of one packet: rxe drops every message after one that lost its end (Linux 6.1,
+    # do_class_d1e_error: without a receive of its own the state of a WRITE is not reset).
+    transport = "transport={connection: uc, mtu: 1024, message_size: 1KB}"
+    with losing(fabric.machines, 50):
+        fields = ["-s", transport, "-s", "sweep.data_size=[1MB]", "-s", "criteria=[]"]
+        fabric.run("run", "jct-alltoall", "--backend", "hosts", *where, *fields)
+    (trial,) = Workspace.open(tmp_path / "workspace").trials()
+    assert trial.status == "incomplete"
+    (job,) = (trial.summary or {})["jobs"]
+    sent, received = job["messages"]["sent"], job["messages"]["received"]
+    assert sent == 8 * 7 * 128
+    # To the other machine.
+    between, survive = 8 * 4 * 128, 1 - 1 / 50
+    deviation = (survive * (1 - survive) / between) ** 0.5
+    assert 1 - (sent - received) / between == pytest.approx(survive, abs=4 * deviation)
+    assert job["chunks_failed"] == 0 < job["chunks_complete"]
+    assert job["reason"].startswith(f"{sent - received} of {sent} messages lost; ")
+    insight = insight_of(trial)
+    assert insight is not None
+    assert [each.cause for each in insight.findings] == ["loss-without-recovery"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tools.swarm import servers
 from tools.swarm.random_draws import Draw
 
 Fields = dict[str, Any]
@@ -25,10 +26,11 @@ class Drawn:
 
     Attributes:
         fields: Fields of `fabric`.
-        hosts: Number of hosts.
+        hosts: Number of hosts; servers, where there are some.
         links: Names of its links, as used in plans.
         switches: Names of its switches.
         kind: `ethernet`, `infiniband` or `scheduled`.
+        gpus: GPUs of each server; none where hosts are no servers.
     """
 
     fields: Fields
@@ -36,6 +38,12 @@ class Drawn:
     links: tuple[str, ...]
     switches: tuple[str, ...]
     kind: str
+    gpus: int | None = None
+
+    @property
+    def ranks(self) -> int:
+        """Return the number of hosts that a job can have as ranks, or of GPUs."""
+        return self.hosts * (self.gpus or 1)
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,16 @@ def _rails(draw: Draw) -> Graph:
     links += [f"rail{rail}-spine{spine}" for rail in range(rails) for spine in range(spines)]
     switches = [f"rail{rail}" for rail in range(rails)] + [f"spine{spine}" for spine in range(spines)]
     return Graph(fields, count, tuple(links), tuple(switches))
+
+
+def _rails_of_servers(draw: Draw) -> Graph:
+    """Return rails for servers of eight GPUs, as shipped ones have."""
+    fields: Fields = {"kind": "rail-optimised", "servers": 2, "rails": 8, "spines": draw.whole(1, 2)}
+    fields |= {"host_link": link(draw), "fabric_link": link(draw)}
+    links = [f"host{host}-rail{host % 8}" for host in range(16)]
+    links += [f"rail{rail}-spine{spine}" for rail in range(8) for spine in range(fields["spines"])]
+    switches = [f"rail{rail}" for rail in range(8)] + [f"spine{spine}" for spine in range(fields["spines"])]
+    return Graph(fields, 16, tuple(links), tuple(switches))
 
 
 def _rail_pods(draw: Draw) -> Graph:
@@ -198,16 +216,55 @@ TOPOLOGIES = (
     _full_mesh,
 )
 
+OF_SERVERS = (
+    _rails,
+    _rails,
+    _rails,
+    _rails_of_servers,
+    _rail_pods,
+    _leaf_spine,
+    _leaf_spine,
+    _single_switch,
+    _fat_tree,
+    _custom,
+    _full_mesh,
+)
+"""Topologies whose hosts can be adapters of servers."""
+
+
+def _with_servers(draw: Draw, graph: Graph) -> tuple[Fields, Graph, int]:
+    """Return the field of a server, if any, the graph with servers as its hosts, and the GPUs of each."""
+    server, gpus, nics = servers.server(draw, graph.fields, graph.hosts)
+
+    def name(link: str) -> str:
+        node, _, rest = link.partition("-")
+        number = node.removeprefix("host")
+        return f"host{int(number) // nics}-{rest}" if number.isdigit() else link
+
+    links = tuple(dict.fromkeys(map(name, graph.links)))
+    field = {} if server is None else {"server": server}
+    return field, Graph(graph.fields, graph.hosts // nics, links, graph.switches), gpus
+
+
+def _graph(draw: Draw) -> tuple[Fields, Graph, int | None]:
+    """Return the field of a server, if any, a graph, and the GPUs of each host that is a server."""
+    if not draw.chance(servers.SHARE):
+        return {"server": "none"}, draw.pick(TOPOLOGIES)(draw), None
+    graph = draw.pick(OF_SERVERS)(draw)
+    while graph.hosts == graph.fields.get("rails"):
+        graph = _rail_pods(draw)  # with a single server
+    return _with_servers(draw, graph)
+
 
 def fabric(draw: Draw) -> Drawn:
     """Return a fabric."""
-    graph = draw.pick(TOPOLOGIES)(draw)
+    server, graph, gpus = _graph(draw)
     topology = graph.fields["kind"]
     kinds: tuple[str, ...] = (*("ethernet",) * 7, "infiniband")
     if topology in ("leaf-spine", "single-switch"):
         kinds += ("scheduled",) * 2
     kind = draw.pick(kinds)
-    fields: Fields = {"topology": graph.fields, "server": "none"}
+    fields: Fields = {"topology": graph.fields} | server
     if draw.chance(0.4):
         fields["propagation"] = draw.pick(("0", "4ns/m", "5ns/m", "7ns/m", "7ns/m"))
     if kind == "infiniband":
@@ -217,8 +274,14 @@ def fabric(draw: Draw) -> Drawn:
     fields["switch"] = _switch(draw, kind)
     if draw.chance(0.5):
         fields["nic"] = _nic(draw, graph.hosts, kind)
-    if draw.chance(0.2):
+    if gpus is None and draw.chance(0.2):
         fields["shared_memory"] = {"rate": draw.pick(RATES), "latency": draw.time(0, 2_000_000)}
+    _add_disturbances(draw, fields, graph, kind)
+    return Drawn(fields, graph.hosts, graph.links, graph.switches, kind, gpus)
+
+
+def _add_disturbances(draw: Draw, fields: Fields, graph: Graph, kind: str) -> None:
+    """Sometimes add delays of single links, and failures."""
     if kind != "scheduled" and graph.links and draw.chance(0.15):
         fields["extra_delays"] = [
             {"link": name, "delay": draw.time(1_000, 20_000_000)}
@@ -228,7 +291,6 @@ def fabric(draw: Draw) -> Drawn:
         fields |= _failures(draw, graph)
         if any(failure["kind"] == "link-rate" for failure in fields["failures"]):
             fields["switch"]["forwarding"] = "store-and-forward"
-    return Drawn(fields, graph.hosts, graph.links, graph.switches, kind)
 
 
 def _infiniband(draw: Draw) -> str | Fields:

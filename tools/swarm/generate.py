@@ -8,6 +8,7 @@ from typing import Any
 from tools.swarm.closed_forms import PATTERNS, fitting_ranks, is_shared
 from tools.swarm.fabrics import RATES, Drawn, Fields, fabric
 from tools.swarm.random_draws import Draw
+from tools.swarm.servers import gpus_of, nccl_job
 
 PACKETS_MAX = 3_000
 """Approximate largest number of data packets of a job, so that a scenario takes milliseconds."""
@@ -32,6 +33,8 @@ def plan_of(seed: int) -> dict[str, Any]:
         plan["tcp"] = [_tcp(draw, drawn, jobs, transport)]
         _mark_tcp(draw, plan)
     _add_variation(draw, plan)
+    if drawn.gpus is not None:
+        plan["observe"]["chunks"] = "all"  # otherwise those of NCCL are a sample, on which laws cannot rely
     if drawn.kind != "infiniband":
         _address(draw, plan)
     if transport.get("connection") == "uc":
@@ -135,6 +138,8 @@ def _is_without_reaction(control: Any) -> bool:
 
 def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
     """Return one to three jobs on different hosts, or up to eight on the same; one or more end alone."""
+    if drawn.gpus is not None:
+        return _jobs_on_servers(draw, drawn, transport, drawn.gpus)
     if draw.chance(0.15):
         return _communicators(draw, drawn, transport)
     count = draw.pick((1, 1, 1, 2, 2, 3)) if drawn.hosts >= 6 else 1
@@ -147,6 +152,37 @@ def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
     if count > 1:
         _let_go_on(draw, jobs[-1], transport)
         _add_priorities(draw, jobs, drawn, transport)
+    return jobs
+
+
+def _jobs_on_servers(draw: Draw, drawn: Drawn, transport: Fields, gpus: int) -> list[Fields]:
+    """Return jobs on servers: one to three that NCCL runs, on whole servers, and others on any GPUs."""
+    transport["qp_mode"] = "per_pair"
+    servers = draw.some(range(drawn.hosts), drawn.hosts)
+    jobs: list[Fields] = []
+    of_nccl = draw.pick((0, 1, 1, 1, 1, 2, 3)) if gpus > 1 else 0
+    for index in range(of_nccl):
+        own = servers if draw.chance(0.7) else servers[: draw.whole(min(2, len(servers)), len(servers))]
+        job = nccl_job(draw, f"j{index}", own, gpus, PACKETS_MAX // of_nccl, _unit(transport))
+        jobs.append(job | _times(draw) | _rounds(draw, is_rooted=False))
+    for index in range(of_nccl, of_nccl + draw.pick((0, 0, 0, 1) if of_nccl else (1, 1, 2))):
+        form = draw.whole(0, 2)
+        if form == 0 and drawn.hosts > 1:
+            members = [server * gpus + draw.whole(0, gpus - 1) for server in servers]
+        elif form == 1:
+            members = gpus_of(servers, gpus)
+        else:
+            members = draw.some(range(drawn.ranks), draw.whole(2, drawn.ranks))
+        may_store = not any("storage" in job for job in jobs)
+        job = _job(draw, f"j{index}", members, drawn, transport, may_store=may_store)
+        if "storage" not in job and draw.chance(0.6):
+            job["library"] = "none"
+        jobs.append(job)
+    if len(jobs) > 1:
+        _let_go_on(draw, jobs[-1], transport)
+        _add_priorities(draw, jobs, drawn, transport)
+    if of_nccl and draw.chance(0.5) and not any("rendezvous" in job for job in jobs):
+        del transport["qp_mode"]
     return jobs
 
 
@@ -195,15 +231,17 @@ def _job(
 ) -> Fields:
     is_ethernet = drawn.kind != "infiniband"
     if may_store and is_ethernet and transport["recovery"] == "go_back_n" and draw.chance(0.12):
-        return _storage(draw, name, hosts)
+        ends = {host // (drawn.gpus or 1): host for host in hosts}  # one of each server
+        if len(ends) > 1:
+            return _storage(draw, name, list(ends.values()))
     if draw.chance(0.1):
         return _open_loop(draw, name, hosts, transport)
-    return _collective(draw, name, hosts, transport)
+    return _collective(draw, name, hosts, drawn, transport)
 
 
-def _collective(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) -> Fields:
+def _collective(draw: Draw, name: str, hosts: Sequence[int], drawn: Drawn, transport: Fields) -> Fields:
     collective, algorithm = draw.pick(PATTERNS)
-    per_host = draw.whole(2, 3) if draw.chance(0.1) else 1
+    per_host = draw.whole(2, 3) if drawn.gpus is None and draw.chance(0.1) else 1
     used = fitting_ranks(algorithm, draw.whole(2, len(hosts)) if draw.chance(0.4) else len(hosts), per_host)
     ranks = used * per_host
     job: Fields = {
@@ -398,6 +436,8 @@ def _add_variation(draw: Draw, plan: Fields) -> None:
 def _pin(draw: Draw, plan: Fields) -> None:
     """Sometimes pin a queue pair of an all-to-all between leaves to an uplink."""
     topology, job = plan["fabric"]["topology"], plan["jobs"][0]
+    if plan["fabric"].get("server") != "none":
+        return
     is_everyone = job["collective"] == "all-to-all" and job.get("algorithm") in ("parallel", "pairwise")
     if topology["kind"] != "leaf-spine" or not is_everyone or "processes_per_host" in job:
         return

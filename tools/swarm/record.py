@@ -190,6 +190,12 @@ class JobRecord:
         return collective_of(self.spec)
 
     @property
+    def nccl(self) -> Mapping[str, Any] | None:
+        """Its collective as NCCL runs it over servers; none if its algorithm runs among the ranks."""
+        nccl: Mapping[str, Any] | None = self.collective.get("nccl")
+        return nccl
+
+    @property
     def pattern(self) -> Mapping[str, Any]:
         """Its collective, algorithm and data size as results show them."""
         return pattern_of(self.spec)
@@ -217,7 +223,13 @@ class JobRecord:
     def control_messages(self) -> int:
         """Largest number of messages of handshakes and barriers, which have no rows."""
         barriers = self.rounds_planned * self.ranks * self.ranks if self.collective.get("barrier") else 0
-        return barriers + (2 * self.chunks.height if self.collective.get("rendezvous") else 0)
+        handshakes = 2 * self.chunks.height if self.collective.get("rendezvous") else 0
+        return barriers + handshakes + (self.chunks.height if self.has_clearances else 0)
+
+    @property
+    def has_clearances(self) -> bool:
+        """Whether receivers of NCCL's messages may clear buffers by messages, which have no rows."""
+        return self.nccl is not None and self.nccl["kind"] == "ring"
 
     @property
     def late(self) -> Mapping[str, int]:

@@ -7,8 +7,8 @@ use spec::{
 use units::{Rank, Seed, Span};
 use workload::{
     Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, ServerRanks, Shape, Transfer,
-    Volume, WorkloadError, barrier_transfers, check_transfers, in_phases, nccl_schedule, volume_for,
-    with_rendezvous,
+    Volume, WorkloadError, barrier_transfers, check_transfers, in_phases, nccl_schedule, nccl_volume,
+    volume_for, with_rendezvous,
 };
 
 /// Parameters of the schedule of a job with this pattern.
@@ -103,8 +103,7 @@ fn of_round(
 ) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
-        let places = job.hosts.iter().copied().zip(job.gpus.iter().copied());
-        return nccl_schedule(config, name, shape, &ServerRanks::new(places).standing_for(servers));
+        return nccl_schedule(config, name, shape, &server_ranks(job).standing_for(servers));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
@@ -132,12 +131,11 @@ pub fn check_jobs(spec: &RunSpec) -> Result<u64, SpecError> {
 /// Number of transfers in a job's schedule. For open-loop traffic, handshakes and differing rounds the
 /// schedule is generated to count them.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
+    if let Some(volume) = nccl_volume_of(spec, index, job) {
+        return Ok(volume?.transfers * u64::from(job.rounds_of_a_cycle()));
+    }
     match &job.work {
-        Work::Collective(collective)
-            if collective.has_equal_rounds()
-                && collective.rendezvous.is_none()
-                && collective.nccl.is_none() =>
-        {
+        Work::Collective(collective) if collective.has_equal_rounds() && collective.rendezvous.is_none() => {
             let pattern = &collective.pattern;
             workload::check_schedule(&pattern.collective, &pattern.algorithm, &shape(spec, job, pattern))
                 .map(|found| found.transfers(job.hosts.len() as u32, pattern.data_bytes))
@@ -184,8 +182,8 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
 /// # Errors
 /// If the job has no schedule.
 pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecError> {
-    if job.work.collective().is_some_and(|collective| collective.nccl.is_some()) {
-        return Ok(Volume::of(&schedule(spec, index, job, None)?));
+    if let Some(volume) = nccl_volume_of(spec, index, job) {
+        return volume;
     }
     let (pattern, mean_bytes, arrivals) = match &job.work {
         Work::Collective(collective) => (&collective.pattern, collective.mean_round_bytes(), None),
@@ -204,6 +202,20 @@ pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecE
         return Ok(largest);
     }
     Ok(Volume { largest_bytes: largest.largest_bytes, ..volume_of(mean_bytes)? })
+}
+
+/// Volume of a round of a collective as NCCL runs it; `None` for other work.
+fn nccl_volume_of(spec: &RunSpec, index: u32, job: &JobSpec) -> Option<Result<Volume, SpecError>> {
+    let collective = job.work.collective()?;
+    let (config, pattern) = (collective.nccl.as_ref()?, &collective.pattern);
+    let shape = Shape { data_bytes: collective.mean_round_bytes(), ..shape(spec, job, pattern) };
+    let volume = nccl_volume(config, &pattern.collective, &shape, &server_ranks(job));
+    Some(volume.map_err(|error| job_refusal(index, job, &error)))
+}
+
+/// Ranks of a job on servers.
+fn server_ranks(job: &JobSpec) -> ServerRanks {
+    ServerRanks::new(job.hosts.iter().copied().zip(job.gpus.iter().copied()))
 }
 
 /// Error of a storage job, which has no schedule.

@@ -1,8 +1,10 @@
 //! A question about a cluster and its answer, as JSON for other languages.
 
+use crate::bandwidth::Bandwidth;
 use crate::cluster::{Cluster, Hardware};
 use crate::communicator::{ChannelCounts, MergedGraph, NvlsSetup};
 use crate::kinds::{Algorithm, Collective, Protocol};
+use crate::rules::Rules;
 use crate::settings::{SettingError, Settings};
 use crate::tuner::{Choice, Operation};
 use crate::version::{Version, VersionError};
@@ -79,6 +81,10 @@ pub struct Answer {
     pub tree_nics: Vec<(Option<usize>, Option<usize>)>,
     /// The same of each NVLS head.
     pub nvls_nics: Vec<(Option<usize>, Option<usize>)>,
+    /// Bandwidth of the NVLinks of a GPU together [MB/s]; of servers that are not listed part by part.
+    pub nvlink_of_gpu: Option<Bandwidth>,
+    /// Part of it that NVLS uses.
+    pub nvls_efficiency: f64,
     /// Bytes of a chunk of send and receive, before it is adapted to the transfer.
     pub peer_chunk_bytes: u64,
     /// Variables without an effect on this answer, in the order given.
@@ -164,6 +170,11 @@ impl Query {
             ring_nics: cluster.ring_nics.clone(),
             tree_nics: cluster.tree_nics.clone(),
             nvls_nics: cluster.nvls_nics.clone(),
+            nvlink_of_gpu: match &self.hardware {
+                Hardware::Regular(server) => server.nvlink_of_gpu(&Rules::of(version)),
+                Hardware::Listed(_) => None,
+            },
+            nvls_efficiency: cluster.tuner.nvls_efficiency(),
             peer_chunk_bytes: cluster.peers.chunk_bytes,
             ignored,
             operations: self.sizes.iter().map(of_size).collect(),

@@ -117,10 +117,15 @@ impl UcReceiver {
         Self { expected: initial_psn, is_in_message: false }
     }
 
+    /// Whether [`Self::on_packet`] will accept a packet.
+    #[must_use]
+    pub fn accepts(&self, psn: Psn, position: Position) -> bool {
+        position.starts_message() || self.is_in_message && psn == self.expected
+    }
+
     /// Processes an arrived packet.
     pub fn on_packet(&mut self, psn: Psn, position: Position) -> UcDisposition {
-        let follows = self.is_in_message && psn == self.expected;
-        let is_accepted = position.starts_message() || follows;
+        let is_accepted = self.accepts(psn, position);
         self.expected = psn.add(1);
         self.is_in_message = is_accepted && !position.ends_message();
         match (is_accepted, position.ends_message()) {

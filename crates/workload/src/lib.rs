@@ -46,6 +46,7 @@ pub use schedule::{
 };
 pub use servers::{
     NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, ScaleUpHops, ServerRanks, nccl_schedule,
+    nccl_volume,
 };
 pub use shape::{Shape, shares};
 pub use volume::{Volume, volume_for};

@@ -1,9 +1,7 @@
 //! Size of a schedule (transfers, bytes, connections), computed without building it.
 
 use crate::open_loop::peers_of;
-use crate::{Arrivals, Pattern, Peer, Schedule, Shape, Transfer, WorkloadError, find};
-use std::collections::HashSet;
-use units::Rank;
+use crate::{Arrivals, Pattern, Peer, Shape, WorkloadError, find};
 
 /// Size of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,28 +22,6 @@ pub struct Volume {
     pub is_between_neighbours: bool,
     /// Whether the sequence of connections repeats in periods, each of which has every connection once.
     pub is_periodic: bool,
-}
-
-impl Volume {
-    /// The volume of a schedule that is a list.
-    #[must_use]
-    pub fn of(schedule: &Schedule) -> Self {
-        let ends = |transfer: &Transfer| (transfer.src, transfer.dst, transfer.channel);
-        let connections: HashSet<_> = schedule.transfers().map(|transfer| ends(&transfer)).collect();
-        let busy = |end: fn(&Transfer) -> Rank| {
-            schedule.transfers().map(|transfer| end(&transfer)).collect::<HashSet<_>>().len() as u32
-        };
-        Self {
-            transfers: schedule.transfers().len() as u64,
-            payload_bytes: schedule.total_bytes(),
-            largest_bytes: schedule.transfers().map(|transfer| transfer.bytes).max().unwrap_or(0),
-            connections: connections.len() as u64,
-            is_listed: true,
-            busy_ranks: busy(|transfer| transfer.src).min(busy(|transfer| transfer.dst)),
-            is_between_neighbours: false,
-            is_periodic: false,
-        }
-    }
 }
 
 /// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of

@@ -3,10 +3,10 @@
 
 use fabricbench_workload::{
     Message, NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, Parts, ScaleUpHops, Schedule,
-    ServerRanks, Shape, Transfer, nccl_schedule,
+    ServerRanks, Shape, Transfer, nccl_schedule, nccl_volume,
 };
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use units::{Rank, Seed, Span, TransferId};
 
 /// A hop takes 1 ns and no time for its bytes, to the picosecond.
@@ -48,6 +48,12 @@ fn is_payload(schedule: &Schedule, id: TransferId) -> bool {
     schedule.message(id) == Message::Payload
 }
 
+/// Number of connections, those of clearances included.
+fn all_connections(schedule: &Schedule) -> u64 {
+    let ends = ids(schedule).map(|(_, transfer)| (transfer.src.0, transfer.dst.0, transfer.channel));
+    ends.collect::<HashSet<_>>().len() as u64
+}
+
 /// Payload of each connection, by sender, receiver and channel [bytes].
 fn by_connection(schedule: &Schedule) -> HashMap<(u32, u32, u32), u64> {
     let mut bytes = HashMap::new();
@@ -69,6 +75,10 @@ proptest! {
         let config = NcclConfig::Ring(channels(number, gpus, chunk * 256, 128));
         for (collective, cycles) in [("all-reduce", 2), ("all-gather", 1), ("reduce-scatter", 1)] {
             let schedule = schedule(&config, collective, &shape(ranks, bytes, 0), &servers(count, gpus));
+            let volume = nccl_volume(&config, collective, &shape(ranks, bytes, 0), &servers(count, gpus)).unwrap();
+            prop_assert_eq!(volume.transfers, schedule.transfers().len() as u64);
+            prop_assert_eq!(volume.payload_bytes, schedule.total_bytes());
+            prop_assert_eq!(volume.connections, all_connections(&schedule));
             let connections = by_connection(&schedule);
             prop_assert_eq!(connections.len() as u32, number * count);
             for ((src, dst, channel), sent) in connections {
@@ -144,6 +154,10 @@ proptest! {
         let config = NcclConfig::Ring(channels(number, gpus, 1024, 512));
         for (collective, without) in [("broadcast", root / gpus + count - 1), ("reduce", root / gpus)] {
             let schedule = schedule(&config, collective, &shape(ranks, bytes, root), &servers(count, gpus));
+            let shape = shape(ranks, bytes, root);
+            let volume = nccl_volume(&config, collective, &shape, &servers(count, gpus)).unwrap();
+            prop_assert_eq!(volume.transfers, schedule.transfers().len() as u64);
+            prop_assert_eq!(volume.payload_bytes, schedule.total_bytes());
             let mut by_server = vec![0; count as usize];
             for ((src, ..), sent) in by_connection(&schedule) {
                 by_server[(src / gpus) as usize] += sent;
@@ -161,6 +175,9 @@ proptest! {
         let ranks = count * gpus;
         let config = NcclConfig::Tree(channels(number, gpus, 512, 512));
         let schedule = schedule(&config, "all-reduce", &shape(ranks, bytes, 0), &servers(count, gpus));
+        let volume = nccl_volume(&config, "all-reduce", &shape(ranks, bytes, 0), &servers(count, gpus)).unwrap();
+        prop_assert_eq!(volume.transfers, schedule.transfers().len() as u64);
+        prop_assert_eq!((volume.payload_bytes, volume.connections), (schedule.total_bytes(), all_connections(&schedule)));
         let connections = by_connection(&schedule);
         let of_channels = Parts::new(bytes, number.into());
         for channel in (0..number).filter(|&channel| of_channels.of(channel.into()) > 0) {
@@ -181,6 +198,9 @@ proptest! {
         });
         let shape = shape(ranks, share * u64::from(ranks), 0);
         let schedule = schedule(&config, "all-to-all", &shape, &servers(count, gpus));
+        let volume = nccl_volume(&config, "all-to-all", &shape, &servers(count, gpus)).unwrap();
+        prop_assert!(volume.transfers >= schedule.transfers().len() as u64);
+        prop_assert!(pxn || volume.transfers == schedule.transfers().len() as u64);
         let (mut crossing, mut on_rail, mut inside) = (0, 0, 0);
         for transfer in schedule.transfers() {
             let ([from, to], [src, dst]) = ([transfer.src.0 / gpus, transfer.dst.0 / gpus], [transfer.src.0 % gpus, transfer.dst.0 % gpus]);

@@ -167,10 +167,25 @@ class HostsBackend:
             for result in results
             if (count := result.collected.counters.endpoint.get("wrong_bytes", 0))
         }
-        summary = run_summary(planned.run_spec, chunks, failures or why, wrong)
+        is_unreliable = planned.run_spec["transport"].get("connection") == "uc" and self._driver != "tcp"
+        messages = _messages(planned.run_spec, results) if is_unreliable else {}
+        summary = run_summary(planned.run_spec, chunks, failures or why, wrong, messages)
         if wrong:
             summary["notes"] = [f"`verify`: {wrong_bytes_text(wrong)}"]
         return RunResult(summary, {"hosts": [_host_facts(result) for result in results]})
+
+
+def _messages(spec: Mapping[str, Any], results: Sequence[HostResult]) -> dict[int, dict[str, int]]:
+    """Return the messages that each job sent and received on unreliable connections."""
+    import pyarrow as pa
+
+    messages = {number: {"sent": 0, "received": 0} for number in range(len(spec["jobs"]))}
+    for result in results:
+        for end, stream in (("sent", result.collected.sent), ("received", result.collected.received)):
+            rows = pa.ipc.open_stream(stream).read_all()
+            for row in rows.group_by("job").aggregate([("messages", "sum")]).to_pylist():
+                messages[row["job"]][end] += row["messages_sum"]
+    return messages
 
 
 def _no_chunks() -> pa.Table:

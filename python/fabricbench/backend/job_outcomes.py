@@ -25,7 +25,11 @@ INCOMPLETE = "incomplete"
 
 
 def run_summary(
-    run_spec: Mapping[str, Any], chunks: pa.Table, why: str, wrong: Mapping[str, int] | None = None
+    run_spec: Mapping[str, Any],
+    chunks: pa.Table,
+    why: str,
+    wrong: Mapping[str, int] | None = None,
+    messages: Mapping[int, dict[str, int]] | None = None,
 ) -> RunSummary:
     """Return the summary of a run.
 
@@ -34,8 +38,15 @@ def run_summary(
         chunks: All rows of the table `chunks`.
         why: Reason why the run ended early; empty if it did not.
         wrong: Received bytes that differ from those sent, by host: any of them makes all jobs incomplete.
+        messages: Messages `sent` and `received` on unreliable connections, by number of the job.
     """
     jobs = [_job_summary(job, _rows_of(chunks, job["name"]), why) for job in run_spec["jobs"]]
+    for number, counts in (messages or {}).items():
+        jobs[number]["messages"] = counts
+        if jobs[number]["status"] != COMPLETE:
+            lost = counts["sent"] - counts["received"]
+            reason = f"{lost} of {counts['sent']} messages lost; {jobs[number]['reason']}"
+            jobs[number]["reason"] = reason
     if wrong:
         reason = wrong_bytes_text(wrong)
         for job in jobs:

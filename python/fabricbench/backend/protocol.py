@@ -65,6 +65,7 @@ class JobSummary(TypedDict):
     size_times: NotRequired[list[dict[str, int]]]
     rank_times: NotRequired[dict[str, int] | None]
     late: NotRequired[dict[str, int]]
+    messages: NotRequired[dict[str, int]]
 
 
 class RunSummary(TypedDict):

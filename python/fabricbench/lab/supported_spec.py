@@ -85,6 +85,8 @@ def likeness(spec: RunSpec) -> Likeness:
 
 def _transport(spec: RunSpec, omissions: _Omissions) -> TransportSpec:
     transport = spec["transport"]
+    if transport.get("connection") == "uc":  # has neither recovery nor a window
+        return transport
     if transport["recovery"] == "none":
         text = "endpoints promise that all data arrives, so what is lost is sent again (go_back_n)"
         omissions.add("transport.recovery: none", text)

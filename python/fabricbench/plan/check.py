@@ -13,7 +13,7 @@ from fabricbench.plan.fabric.check import check_fabric, check_topology, server_w
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.jobs.check import check_jobs, check_ranks, check_solo, check_tcp
 from fabricbench.plan.jobs.check_library import check_library, library_warnings
-from fabricbench.plan.jobs.nccl_run import qp_mode
+from fabricbench.plan.jobs.nccl_run import chunks_observed, qp_mode
 from fabricbench.plan.model import Plan
 from fabricbench.plan.rate_scale import scale_warnings
 from fabricbench.plan.sweep.check import check_shares, check_sizes, check_variants, size_warnings
@@ -108,10 +108,9 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
             yield from _check_alone(criterion, plan, path)
             yield from _check_variant(criterion, plan, path, document)
         is_judged = criterion.concerns(variant, reference_variant(plan.variants))
-        if is_judged and criterion.metric in OF_ALL_ROWS and plan.observe.chunks != "all":
-            actual = (
-                f"{criterion.metric} with `observe.chunks: {plan.observe.chunks}`, which does not measure it"
-            )
+        chunks = chunks_observed(plan)
+        if is_judged and criterion.metric in OF_ALL_ROWS and chunks != "all":
+            actual = f"{criterion.metric} with `observe.chunks: {chunks}`, which does not measure it"
             yield FieldProblem((*path, "metric"), actual, "`observe.chunks: all`, or another metric")
         if criterion.job is not None and is_judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)

@@ -36,8 +36,5 @@ def unsupported(spec: Mapping[str, Any]) -> Iterator[Unsupported]:
     if spec["fabric"].get("server") is not None:
         reason = "endpoints have an adapter and no GPUs"
         yield Unsupported("fabric.server", "servers with GPUs", "`fabric.server: none` on hosts", reason)
-    if spec["transport"].get("connection") == "uc":
-        allowed_type, promise = "rc on hosts", "endpoints promise that all data arrives"
-        yield Unsupported("transport.connection", "unreliable connections", allowed_type, promise)
     if spec["tcp"]:
         yield Unsupported("tcp", "TCP traffic beside the jobs", allowed, why)

@@ -15,6 +15,7 @@ from fabricbench.plan._run_spec import (
     SCHEMA_VERSION,
     EcnSpec,
     FabricSpec,
+    ObserveSpec,
     RunSpec,
     SwitchSpec,
     TransportSpec,
@@ -22,7 +23,7 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fabric.load_balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
-from fabricbench.plan.jobs.nccl_run import qp_mode
+from fabricbench.plan.jobs.nccl_run import chunks_observed, qp_mode
 from fabricbench.plan.model import Plan
 from fabricbench.plan.rate_scale import scaled
 from fabricbench.plan.sweep.cases import BASE_CASE, Case
@@ -143,7 +144,7 @@ def _variant_trials(plan: Plan, case: Case) -> Iterator[_UnnumberedTrial]:
     groups = [
         group for iteration in range(plan.iterations) for group in _casts(plan, case.variant, iteration)
     ]
-    transport, observe = _transport(plan), plan.observe.run_spec()
+    transport, observe = _transport(plan), _observe(plan)
     for step, size in enumerate(trial_sizes(plan)):
         for group in groups:
             spec: RunSpec = {
@@ -207,9 +208,13 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
             run_seed(plan.seed, iteration),
         ),
         "tcp": tcp_specs(plan),  # whose priority may be among those that switches mark
-        "observe": plan.observe.run_spec(),
+        "observe": _observe(plan),
     }
     return scaled(spec, plan.scale)
+
+
+def _observe(plan: Plan) -> ObserveSpec:
+    return {**plan.observe.run_spec(), "chunks": chunks_observed(plan)}
 
 
 def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:

@@ -75,7 +75,7 @@ class Observe(PlanModel):
             "Which chunks have a row in the table `chunks`: each; one in k, drawn by the seed; or none. With "
             "`sample` and `summary` the tables `chunk_steps` and `chunk_times` count every chunk, and each "
             "metric is what it is with `all` but those that need a row of each: `sender_share_percent_*`, "
-            "`convergence_us` and `out_of_service_us` are not measured then."
+            "`convergence_us` and `out_of_service_us` are not measured then. With NCCL `sample` unless given."
         ),
     )
     chunk_rows: int = Field(

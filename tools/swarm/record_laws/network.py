@@ -18,9 +18,9 @@ _CAUSES = {
     "link_down": "lost_link_down_frames",
     "bit_error": "fcs_error_frames",
 }
-_CONTROL_BYTES = {"ethernet": 66, "scheduled": 66, "infiniband": 30}
+CONTROL_BYTES = {"ethernet": 66, "scheduled": 66, "infiniband": 30}
 """An acknowledgement: of RoCEv2, and of InfiniBand without its 2 symbols."""
-_GRANT_BYTES = 6
+GRANT_BYTES = 6
 """A flow control packet of InfiniBand, without its 2 symbols."""
 FRAME_BYTES_MAX = 9216 + 38
 """The largest frame of TCP, with preamble and gap; those of RDMA are smaller."""
@@ -182,11 +182,11 @@ def host_laws(record: Record) -> Iterator[Violation]:
     if sent != record.summary["frames_sent"]:
         figures = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
         yield Violation("frames sent are those of the hosts", figures)
-    if _is_plain(record):
+    if is_plain(record) and not any(job.has_clearances for job in record.jobs.values()):
         yield from _acknowledgement_violations(record, hosts)
 
 
-def _is_plain(record: Record) -> bool:
+def is_plain(record: Record) -> bool:
     """Return whether hosts send only data of complete chunks and acknowledgements."""
     jobs = record.jobs.values()
     has_other_messages = any(
@@ -202,7 +202,7 @@ def _is_plain(record: Record) -> bool:
 
 def _acknowledgement_violations(record: Record, hosts: list[Row]) -> Iterator[Violation]:
     """Check that all frames of a host other than its data have the size of an acknowledgement."""
-    size = _CONTROL_BYTES[record.link_layer]
+    size = CONTROL_BYTES[record.link_layer]
     sums = record.chunks.group_by("src_host").agg(pl.col("tx_frames").sum(), pl.col("tx_bytes").sum())
     data_by_host = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
     by_host: dict[str, list[Row]] = defaultdict(list)
@@ -212,7 +212,7 @@ def _acknowledgement_violations(record: Record, hosts: list[Row]) -> Iterator[Vi
         data_frames, data_bytes = data_by_host.get(int(name.removeprefix("host")), (0, 0))
         granted = sum(port["flow_control_tx"] or 0 for port in ports)
         frames = sum(port["tx_frames"] for port in ports) - data_frames - granted
-        bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - _GRANT_BYTES * granted
+        bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - GRANT_BYTES * granted
         if frames < 0 or bytes_ != size * frames:
             figures = (
                 f"ports: {name}: {frames} frames of {bytes_} bytes besides data, not of {size} bytes each"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.swarm.record import Record, Violation
-from tools.swarm.record_laws import bounds, chunks, network, results, run_end, time_series
+from tools.swarm.record_laws import bounds, chunks, network, results, run_end, servers, time_series
 
 LAWS = (
     *chunks.LAWS,
@@ -12,6 +12,7 @@ LAWS = (
     *results.LAWS,
     *bounds.LAWS,
     *run_end.LAWS,
+    *servers.LAWS,
 )
 """Functions that yield the violations of a law by a record."""
 

@@ -6,7 +6,7 @@ The formulas are those of docs/metrics.md; no code of the analysis is used.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
@@ -183,7 +183,12 @@ def _completion(record: Record, job: JobRecord) -> Figures:
             job.pattern["data_bytes"]
         ]
         figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
-    elif not (job.collective.get("warm_up_rounds") or job.collective.get("barrier") or job.is_open_ended):
+    elif not (
+        job.collective.get("warm_up_rounds")
+        or job.collective.get("barrier")
+        or job.is_open_ended
+        or (job.nccl and job.nccl["kind"] != "peers")  # ends when data have passed the GPUs of each server
+    ):
         last_ps = job.chunks["completed_ps"].max()
         assert isinstance(last_ps, int)
         figures["completion_time_ms"] = (last_ps - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
@@ -193,19 +198,60 @@ def _completion(record: Record, job: JobRecord) -> Figures:
     algbw = job.pattern["data_bytes"] / (time_ms * 1e-3) / 1e9
     factor = _FACTORS.get(job.pattern["collective"])
     busbw = algbw * factor(job.ranks) if factor else algbw
-    ideal = 100 * busbw / _goodput(record) if _has_own_ports(record, job) else None
+    limit = _busbw_limit(record, job)
+    ideal = None if limit is None else 100 * busbw / limit
     figures |= {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw, "ideal_percent": ideal}
     for name, bound in (("busbw_gb_per_s_min", "round_ms_max"), ("busbw_gb_per_s_max", "round_ms_min")):
         figures[name] = busbw * time_ms / job.results[bound]
     return figures
 
 
-def _has_own_ports(record: Record, job: JobRecord) -> bool:
-    """Return whether each rank has its own host port, and only transfers of the measured rounds use it."""
+def _busbw_limit(record: Record, job: JobRecord) -> float | None:
+    """Return the highest bus bandwidth [GB/s]; none if there is no single one."""
     work = job.collective
     moves = work["root_shift"] and job.spec["repeat"].get("rounds") != 1
     if (moves or work["warm_up_rounds"]) and not work["barrier"]:
-        return False
+        return None
+    if record.spec["fabric"].get("server"):
+        return _busbw_limit_of_servers(record, job)
+    return _goodput(record) if _has_own_ports(record, job) else None
+
+
+def _busbw_limit_of_servers(record: Record, job: JobRecord) -> float | None:
+    """Return the highest bus bandwidth of a job on servers, all with as many of its GPUs [GB/s]."""
+    near = record.spec["fabric"]["server"]["adapters_of_gpu"]
+    members: dict[int, list[int]] = defaultdict(list)
+    for host, gpu in zip(job.spec["hosts"], job.spec["gpus"], strict=True):
+        members[host].append(gpu)
+    counts = {(len(gpus), len({nic for gpu in gpus for nic in near[gpu]})) for gpus in members.values()}
+    if len(counts) > 1:
+        return None
+    ((gpus, adapters),), servers, ranks = counts, len(members), job.ranks
+    outside = adapters * _goodput(record)
+    inside = float(record.spec["fabric"]["shared_memory"]["rate_bps"]) / 8e9
+    collective = job.pattern["collective"]
+    if gpus == 1:
+        return outside
+    if collective in ("all-reduce", "all-gather", "reduce-scatter"):
+        if job.pattern["algorithm"] == "nvls-tree":
+            inside *= 2 * (ranks - 1) / ranks * gpus / (gpus + 1)
+        between = outside * (ranks - 1) / ranks * servers / max(servers - 1, 1)
+    elif collective in ("broadcast", "reduce"):
+        between = outside
+    elif collective in ("all-to-all", "gather", "scatter"):
+        inside *= (ranks - 1) / (gpus - 1)
+        between = outside / gpus * (ranks - 1) / max(ranks - gpus, 1)
+    elif collective == "send-receive":
+        hosts = job.spec["hosts"]
+        crossing = Counter(hosts[rank] for rank in range(ranks) if hosts[rank] != hosts[rank ^ 1])
+        return outside / max(crossing.values()) if crossing else inside
+    else:
+        return None
+    return inside if servers == 1 else min(between, inside)
+
+
+def _has_own_ports(record: Record, job: JobRecord) -> bool:
+    """Return whether each rank has its own host port."""
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
     nodes = hosts
     if topology.get("scale_up_link"):

@@ -85,7 +85,7 @@ def _limits(record: Record) -> dict[tuple[object, ...], int]:
         if port["tier"] > 0 and record.link_layer == "ethernet":
             limits["queue_bytes", port["node"], port["port"]] = port["queue_max_bytes"]
     for job in record.jobs.values():
-        if job.is_collective and not job.collective["rendezvous"]:
+        if job.is_collective and not (job.collective["rendezvous"] or job.has_clearances):
             limits["delivered_bytes", job.name] = int(job.chunks["payload_bytes"].sum())
     return limits
 

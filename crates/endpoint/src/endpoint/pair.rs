@@ -169,6 +169,7 @@ impl Pair {
     /// Counts a packet that is about to be sent.
     pub(crate) fn on_sending(&mut self, packet: &Outgoing) {
         self.sends.on_sending(packet);
+        self.queue_pair.on_sent(packet);
     }
 
     pub(crate) fn place(&mut self, placed: Placed, payload: &[u8], now: Instant) {

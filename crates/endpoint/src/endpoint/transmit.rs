@@ -87,6 +87,8 @@ impl Endpoint {
         let sent = self.transmitter.as_mut().map_or_else(Vec::new, |each| each.take_sent(now));
         for (index, packet) in &sent {
             self.send(*index, packet)?;
+            // The last packet of work without acknowledgements completes it.
+            self.collect(*index, now);
         }
         Ok(sent.len())
     }

@@ -20,7 +20,7 @@ pub enum Event {
         /// Statistics of the receiver.
         seen: ReceivedCounts,
     },
-    /// Every byte of a chunk has been acknowledged.
+    /// Every byte of a chunk has been acknowledged or, on an unreliable connection, sent.
     Completed {
         /// See [`Post::send`].
         send: u32,
@@ -36,11 +36,28 @@ pub enum Event {
         /// Statistics of the sender.
         seen: SentCounts,
     },
+    /// A chunk that has not arrived whole and will not: an unreliable connection dropped messages of it, or the
+    /// run has ended.
+    Dropped {
+        /// Number of the chunk in the run.
+        chunk: u32,
+        /// Statistics of the receiver.
+        seen: ReceivedCounts,
+    },
+    /// A chunk that an unreliable connection had not sent completely when the run ended.
+    Unsent {
+        /// See [`Post::send`].
+        send: u32,
+        /// Statistics of the sender.
+        seen: SentCounts,
+    },
 }
 
 /// Sender's statistics of a chunk; 0 where the driver does not measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentCounts {
+    /// Messages, on unreliable connections.
+    pub messages: u64,
     /// Data frames, including retransmissions.
     pub frames: u64,
     /// Their bytes.
@@ -58,6 +75,8 @@ pub struct SentCounts {
 /// Receiver's statistics of a chunk; 0 where the driver does not measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedCounts {
+    /// Messages that arrived completely, on unreliable connections.
+    pub messages: u64,
     /// Data frames received, including those discarded.
     pub frames: u64,
     /// Their bytes.
@@ -70,6 +89,22 @@ pub struct ReceivedCounts {
     pub cnps: u64,
     /// Whether every byte is as expected; `None` if not checked.
     pub is_verified: Option<bool>,
+}
+
+impl ReceivedCounts {
+    /// Adds the statistics of a further part of the chunk.
+    pub(super) fn add(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        self.out_of_order += other.out_of_order;
+        self.marks += other.marks;
+        self.cnps += other.cnps;
+        self.is_verified = match (self.is_verified, other.is_verified) {
+            (Some(one), Some(other)) => Some(one && other),
+            (one, other) => one.or(other),
+        };
+    }
 }
 
 /// A transport for chunks: queue pairs that deliver in the order of posting.
@@ -107,8 +142,17 @@ pub trait Driver: Send {
     /// Time without a sign of life of a peer after which nothing more is expected from it.
     fn quiet_span(&self) -> Span;
 
+    /// When something last arrived, if senders do not wait for its acknowledgement.
+    fn last_arrival(&self) -> Instant {
+        Instant::ZERO
+    }
+
     /// Called when nothing more is sent or received: takes a final reading of external counters.
     fn stopped(&mut self) {}
+
+    /// Appends an event for each chunk that an unreliable connection has sent or received in part; called after
+    /// [`Self::stopped`].
+    fn end_unfinished(&mut self, _events: &mut Vec<Event>) {}
 
     /// Cause of queue pair failures, if known.
     fn failure(&self) -> &str {

@@ -99,6 +99,8 @@ impl Executor {
             control.end(State::Failed, &error.to_string());
         }
         self.driver.stopped();
+        self.driver.end_unfinished(&mut self.events);
+        self.handle_events(self.clock.now());
         self.report(start, control);
     }
 
@@ -163,7 +165,7 @@ impl Executor {
                 Event::Arrived { chunk, at, seen } => match share.on_arrived(chunk, now) {
                     None => self.unknown_chunks += 1,
                     Some(arrival) => {
-                        recorder.on_arrived(chunk, arrival, at, seen);
+                        recorder.on_received(chunk, arrival.pass, Some(at), seen);
                         self.delivered_bytes += if arrival.is_background { 0 } else { arrival.bytes };
                     }
                 },
@@ -177,6 +179,11 @@ impl Executor {
                     self.failed_chunks += 1;
                     self.in_flight -= 1;
                 }
+                Event::Dropped { chunk, seen } => match share.on_dropped(chunk) {
+                    None => self.unknown_chunks += 1,
+                    Some(pass) => recorder.on_received(chunk, pass, None, seen),
+                },
+                Event::Unsent { send, seen } => recorder.on_unsent(send, seen),
             }
         }
     }
@@ -216,9 +223,10 @@ impl Executor {
         is_lost
     }
 
-    /// Nothing is in flight from here, and no event occurred for longer than a queue pair needs to give up.
+    /// Nothing is in flight from here, and nothing occurred for longer than a queue pair needs to give up.
     fn is_quiet(&self, now: Instant) -> bool {
-        self.in_flight == 0 && now.since(self.last_event) > self.driver.quiet_span()
+        let last = self.last_event.max(self.driver.last_arrival());
+        self.in_flight == 0 && now.since(last) > self.driver.quiet_span()
     }
 
     fn report(&mut self, start: Instant, control: &Control) {

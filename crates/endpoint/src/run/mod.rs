@@ -14,7 +14,7 @@
 //! # Timestamps
 //! Times are `CLOCK_MONOTONIC` of each host since the common start: `start_ps` when a chunk was posted to its
 //! queue pair, `delivered_ps` when a receiver thread had placed its last byte, `completed_ps` when a sender
-//! thread had received its acknowledgement.
+//! thread had received its acknowledgement or, on an unreliable connection, had sent its last packet.
 //!
 //! # Differences from the plan
 //! Transport timeouts are at least [`Settings::timeout_min_ps`]; windows are limited by the receiver's socket
@@ -26,6 +26,7 @@ mod executor;
 mod host_run;
 mod local;
 mod memory_check;
+mod messages;
 mod peers;
 mod real_time;
 pub mod record;

@@ -9,7 +9,7 @@ pub(super) use ipc::{write_received, write_sent};
 pub use join::{ClockLine, Halves, chunk_rows, unmeasured};
 
 use super::driver::{ReceivedCounts, SentCounts};
-use super::share::{Arrival, Post};
+use super::share::Post;
 use units::Instant;
 
 /// Result of a chunk at its sender.
@@ -17,7 +17,7 @@ use units::Instant;
 pub enum SentStatus {
     /// Not completed.
     Unfinished = 0,
-    /// Completely acknowledged.
+    /// Completely acknowledged or, on an unreliable connection, sent.
     Complete = 1,
     /// Its queue pair failed.
     Failed = 2,
@@ -34,7 +34,7 @@ pub struct SentHalf {
     pub status: SentStatus,
     /// When it was posted.
     pub start_ps: i64,
-    /// When its acknowledgement was received.
+    /// When its acknowledgement was received or, on an unreliable connection, its last packet was sent.
     pub completed_ps: Option<i64>,
     /// Statistics of the sender.
     pub seen: SentCounts,
@@ -45,10 +45,10 @@ pub struct SentHalf {
 pub struct ReceivedHalf {
     /// Number of the chunk in the run.
     pub chunk: u32,
-    /// How many times it had arrived before.
+    /// How many times it had arrived or been dropped before.
     pub pass: u32,
-    /// When its last byte was placed.
-    pub delivered_ps: i64,
+    /// When its last byte was placed; `None` if any is missing.
+    pub delivered_ps: Option<i64>,
     /// Statistics of the receiver.
     pub seen: ReceivedCounts,
 }
@@ -105,9 +105,15 @@ impl Recorder {
         (half.completed_ps, half.seen) = (completed_ps, seen);
     }
 
-    pub(super) fn on_arrived(&mut self, chunk: u32, arrival: Arrival, at: Instant, seen: ReceivedCounts) {
-        let delivered_ps = self.since_start(at);
-        self.received.push(ReceivedHalf { chunk, pass: arrival.pass, delivered_ps, seen });
+    /// A chunk was not sent completely.
+    pub(super) fn on_unsent(&mut self, send: u32, seen: SentCounts) {
+        self.sent[self.in_flight[send as usize] as usize].seen = seen;
+    }
+
+    /// A chunk arrived completely at that time, or in part.
+    pub(super) fn on_received(&mut self, chunk: u32, pass: u32, at: Option<Instant>, seen: ReceivedCounts) {
+        let delivered_ps = at.map(|at| self.since_start(at));
+        self.received.push(ReceivedHalf { chunk, pass, delivered_ps, seen });
     }
 
     pub(super) fn sent(&self) -> &[SentHalf] {

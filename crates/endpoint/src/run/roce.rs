@@ -1,6 +1,7 @@
 //! Driver `roce`: RoCEv2 over UDP sockets. Sends each chunk (the part of a transfer on one queue pair) as
-//! RDMA WRITEs; the last one has the chunk number as immediate data. An empty chunk is only that WRITE.
-//! Checks the MTU of the paths to peers.
+//! RDMA WRITEs; the last one has the chunk number as immediate data. An empty chunk is only that WRITE. On an
+//! unreliable connection each message is a WRITE with its number as immediate data (`messages`). Checks the
+//! MTU of the paths to peers.
 //!
 //! A chunk is written to the region of its queue pair from offset 0, repeatedly if it is longer than the
 //! region. The content depends only on the seed, the queue pair and the offset in the region, so senders
@@ -11,6 +12,7 @@ mod pair;
 mod peers;
 
 use super::driver::{Driver, Event};
+use super::messages::{IN_NETWORK_MAX, Messages};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
@@ -19,14 +21,14 @@ use jobs::{Jobs, destination_qpn};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use peers::{Address, Peers};
-use spec::{DscpSpec, LossRecovery, RunSpec, SpecError};
+use spec::{DscpSpec, LossRecovery, QpType, RunSpec, SpecError, TransportSpec};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use transport::{Config, Controller, Reads, Status};
-use units::{Seed, Span};
+use units::{Instant, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
@@ -53,6 +55,9 @@ pub(super) struct Roce {
     refused: Vec<u32>,
     /// Whether a chunk was delivered to any peer.
     has_delivered: bool,
+    /// Datagrams received, and when their number last changed.
+    received: u64,
+    received_at: Instant,
     /// Cause of the first queue pair failure.
     failure: String,
     used: Used,
@@ -83,7 +88,8 @@ impl Roce {
         settings: Settings,
         clock: Clock,
     ) -> Result<Self, RunError> {
-        if spec.transport.recovery == LossRecovery::None {
+        let TransportSpec { connection, recovery, .. } = spec.transport;
+        if connection == QpType::Rc && recovery == LossRecovery::None {
             let (field, value) = ("transport.recovery".into(), "none".into());
             let allowed = "go_back_n or selective on endpoints".into();
             return Err(SpecError::Value { field, found: value, allowed }.into());
@@ -114,9 +120,15 @@ impl Roce {
             receivers: Vec::new(),
             refused: Vec::new(),
             has_delivered: false,
+            received: 0,
+            received_at: Instant::ZERO,
             failure: String::new(),
             used: Used { window_packets_min: u32::MAX, message_bytes: spec.transport.message_bytes },
         })
+    }
+
+    fn is_unreliable(&self) -> bool {
+        self.spec.transport.connection == QpType::Uc
     }
 
     fn timeout(&self) -> Span {
@@ -181,7 +193,8 @@ impl Roce {
         let id = self.endpoint.connect_from(port, &settings, peer.at, regions.source(pair))?;
         self.set_classes(id, pair);
         self.add_role(id, Role::Sender(index));
-        self.senders[index as usize] = Some(SendingPair::new(id, region_bytes));
+        let part_bytes = if self.is_unreliable() { settings.config.message_bytes } else { region_bytes };
+        self.senders[index as usize] = Some(SendingPair::new(id, part_bytes, self.is_unreliable()));
         Ok(())
     }
 
@@ -191,7 +204,9 @@ impl Roce {
             self.endpoint.connect(&settings, peer.at, regions.destination(pair, self.settings.verify))?;
         self.set_classes(id, pair);
         self.add_role(id, Role::Receiver(self.receivers.len() as u32));
-        self.receivers.push(ReceivingPair::new(&mut self.endpoint, id, self.settings.verify));
+        let (queue_pair, message_bytes) = (pair.queue_pair.number, settings.config.message_bytes);
+        let messages = self.is_unreliable().then(|| Messages::new(&self.jobs, queue_pair, message_bytes));
+        self.receivers.push(ReceivingPair::new(&mut self.endpoint, id, self.settings.verify, messages));
         Ok(())
     }
 
@@ -259,7 +274,7 @@ impl Roce {
                 }
                 Role::Receiver(index) => {
                     let pair = &mut self.receivers[index as usize];
-                    events.extend(pair.on_ended(&ended, &mut self.endpoint));
+                    pair.on_ended(&ended, &mut self.endpoint, events);
                 }
             }
         }
@@ -357,10 +372,26 @@ impl Driver for Roce {
         events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen: Default::default() }));
         self.endpoint.poll(if events.is_empty() { patience } else { Span::ZERO })?;
         self.collect(events);
+        if self.received < self.endpoint.received_datagrams() {
+            self.received = self.endpoint.received_datagrams();
+            self.received_at = self.endpoint.clock().now();
+        }
         Ok(())
     }
 
+    fn last_arrival(&self) -> Instant {
+        if self.is_unreliable() { self.received_at } else { Instant::ZERO }
+    }
+
+    fn end_unfinished(&mut self, events: &mut Vec<Event>) {
+        self.senders.iter_mut().flatten().for_each(|pair| pair.end(events));
+        self.receivers.iter_mut().for_each(|pair| pair.end(&self.endpoint, events));
+    }
+
     fn quiet_span(&self) -> Span {
+        if self.is_unreliable() {
+            return IN_NETWORK_MAX;
+        }
         Span(self.timeout().0 * (u64::from(self.spec.transport.retry_count) + 1))
     }
 

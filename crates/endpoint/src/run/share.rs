@@ -79,7 +79,8 @@ enum Due {
 /// The part of the jobs that one agent runs.
 ///
 /// Inputs: [`start`](Self::start), [`advance`](Self::advance), [`on_completed`](Self::on_completed),
-/// [`on_arrived`](Self::on_arrived). Outputs: [`next_post`](Self::next_post), [`deadline`](Self::deadline),
+/// [`on_arrived`](Self::on_arrived), [`on_dropped`](Self::on_dropped). Outputs:
+/// [`next_post`](Self::next_post), [`deadline`](Self::deadline),
 /// [`is_done`](Self::is_done).
 pub struct Share {
     jobs: Arc<Jobs>,
@@ -90,7 +91,7 @@ pub struct Share {
     order: Order,
     /// Chunks received here, ascending, each with the index of its part in `arrivals`.
     arriving: Vec<(u32, u32)>,
-    /// Arrival count of each part of each inbound transfer.
+    /// How many times each part of each inbound transfer has arrived or been dropped.
     arrivals: Vec<u32>,
     due: BinaryHeap<Reverse<(Instant, Due)>>,
     posts: VecDeque<Post>,
@@ -198,6 +199,15 @@ impl Share {
         self.start_transfers(rank, now);
         self.start_phases(rank, now);
         Some(Arrival { pass, bytes: self.jobs.chunk(chunk).bytes, is_background })
+    }
+
+    /// A chunk will not arrive whole; returns how many times it had arrived or been dropped before, or `None`
+    /// for a chunk that is not received here.
+    pub fn on_dropped(&mut self, chunk: u32) -> Option<u32> {
+        let index = self.arriving.binary_search_by_key(&chunk, |&(chunk, _)| chunk).ok()?;
+        let pass = &mut self.arrivals[self.arriving[index].1 as usize];
+        *pass += 1;
+        Some(*pass - 1)
     }
 
     /// Starts the job of a rank.

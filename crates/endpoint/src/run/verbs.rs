@@ -1,7 +1,9 @@
-//! Driver `verbs`: each queue pair is a reliable connection (RC) of an RDMA adapter, through libibverbs.
+//! Driver `verbs`: each queue pair is a reliable (RC) or unreliable connection (UC) of an RDMA adapter, through
+//! libibverbs.
 //!
 //! A chunk (the part of a transfer on one queue pair) is sent as RDMA WRITEs of at most the plan's message
-//! size; the last one has the chunk number as immediate data. In the order of the data path: `adapter`
+//! size; the last one has the chunk number as immediate data. On an unreliable connection each has its own
+//! number as immediate data (`messages`). In the order of the data path: `adapter`
 //! selects device, port and GID; `setup` creates and connects queue pairs, with the connection data in
 //! `address`; `work` splits chunks into writes, few of which are signalled, and `sender` posts them;
 //! `completions` polls completions, and `receiver` handles arrived chunks and verifies them if enabled.
@@ -26,6 +28,7 @@ mod timestamps;
 mod work;
 
 use super::driver::{Driver, Event, SentCounts};
+use super::messages::IN_NETWORK_MAX;
 use super::round_robin::RoundRobin;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
@@ -37,12 +40,12 @@ use adapter::{Adapter, timeout, timing, traffic_class};
 use jobs::Jobs;
 use receiver::Receiver;
 use sender::Sender;
-use spec::RunSpec;
+use spec::{QpType, RunSpec};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use timestamps::Stamps;
-use units::Span;
+use units::{Instant, Span};
 
 /// Work requests posted per call.
 const LIST: usize = 64;
@@ -74,6 +77,8 @@ pub(super) struct RdmaVerbs {
     ended: Vec<Completion>,
     /// Chunks posted to failed queue pairs, not reported yet.
     refused: Vec<u32>,
+    /// When a write of a peer last arrived.
+    received_at: Instant,
     failure: String,
     counts: Counts,
 }
@@ -107,6 +112,9 @@ impl RdmaVerbs {
         settings: Settings,
         clock: Clock,
     ) -> Result<Self, RunError> {
+        if settings.verify && spec.transport.connection == QpType::Uc {
+            return Err(RunError::Settings("verify needs reliable connections with driver verbs".into()));
+        }
         let adapter = Adapter::choose(settings.address, settings.device.as_deref(), settings.gid_index)?;
         adapter.check_mtu(spec.transport.mtu_bytes)?;
         Ok(Self {
@@ -125,9 +133,14 @@ impl RdmaVerbs {
             list: WorkList::new(LIST),
             ended: Vec::with_capacity(1_024),
             refused: Vec::new(),
+            received_at: Instant::ZERO,
             failure: String::new(),
             counts: Counts::default(),
         })
+    }
+
+    fn is_unreliable(&self) -> bool {
+        self.spec.transport.connection == QpType::Uc
     }
 
     /// Posts once on each queue pair that can send, as long as the rate limit permits.
@@ -224,8 +237,20 @@ impl Driver for RdmaVerbs {
     }
 
     fn quiet_span(&self) -> Span {
+        if self.is_unreliable() {
+            return IN_NETWORK_MAX;
+        }
         let timeouts = u64::from(self.timing.retries) + 1;
         Span(timeout(self.timing.timeout_exponent).0.saturating_mul(timeouts * TIMEOUT_SLACK))
+    }
+
+    fn last_arrival(&self) -> Instant {
+        if self.is_unreliable() { self.received_at } else { Instant::ZERO }
+    }
+
+    fn end_unfinished(&mut self, events: &mut Vec<Event>) {
+        self.senders.iter_mut().flatten().for_each(|sender| sender.work.end(events));
+        self.receivers.iter_mut().for_each(|receiver| receiver.end(events));
     }
 
     fn stopped(&mut self) {

@@ -299,6 +299,7 @@ pub(super) const LINK_LAYER_ETHERNET: u8 = 2;
 pub(super) const ACCESS_LOCAL_WRITE: c_int = 1;
 pub(super) const ACCESS_REMOTE_WRITE: c_int = 2;
 pub(super) const QPT_RC: c_uint = 2;
+pub(super) const QPT_UC: c_uint = 3;
 pub(super) const QPS_INIT: c_uint = 1;
 pub(super) const QPS_RTR: c_uint = 2;
 pub(super) const QPS_RTS: c_uint = 3;

@@ -120,6 +120,7 @@ fn constants() -> Vec<(&'static str, usize)> {
         ("IBV_ACCESS_LOCAL_WRITE", ACCESS_LOCAL_WRITE as usize),
         ("IBV_ACCESS_REMOTE_WRITE", ACCESS_REMOTE_WRITE as usize),
         ("IBV_QPT_RC", QPT_RC as usize),
+        ("IBV_QPT_UC", QPT_UC as usize),
         ("IBV_QPS_INIT", QPS_INIT as usize),
         ("IBV_QPS_RTR", QPS_RTR as usize),
         ("IBV_QPS_RTS", QPS_RTS as usize),

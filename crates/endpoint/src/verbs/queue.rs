@@ -1,4 +1,4 @@
-//! Queue pairs (reliable connections) and RDMA WRITE requests, posted in lists.
+//! Queue pairs (reliable and unreliable connections) and RDMA WRITE requests, posted in lists.
 
 use super::abi::{self, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, mask};
 use super::device::none;
@@ -131,7 +131,7 @@ pub(crate) struct Path {
     pub(crate) mtu_bytes: u32,
     /// First PSNs, local and of the peer.
     pub(crate) first_psns: [u32; 2],
-    /// Retransmission parameters.
+    /// Retransmission parameters of a reliable connection.
     pub(crate) timing: Timing,
 }
 
@@ -144,10 +144,11 @@ pub(crate) struct Timing {
     pub(crate) retries: u8,
 }
 
-/// A queue pair with a reliable connection (RC).
+/// A queue pair with a reliable (RC) or unreliable connection (UC).
 pub(crate) struct QueuePair {
     completions: Arc<CompletionQueue>,
     pair: NonNull<Qp>,
+    is_unreliable: bool,
 }
 
 // SAFETY: a handle of the library, which any thread may use.
@@ -161,6 +162,7 @@ impl QueuePair {
         port: u8,
         sends: u32,
         receives: u32,
+        is_unreliable: bool,
     ) -> Result<Self, VerbsError> {
         let device = &completions.device;
         let queue = completions.queue.as_ptr();
@@ -177,13 +179,13 @@ impl QueuePair {
                 max_recv_sge: 1,
                 max_inline_data: 0,
             },
-            qp_type: abi::QPT_RC,
+            qp_type: if is_unreliable { abi::QPT_UC } else { abi::QPT_RC },
             sq_sig_all: 0,
         };
         // SAFETY: a protection domain and a queue of one device.
         let pair = unsafe { (device.library.create_qp)(device.domain.as_ptr(), &raw mut attributes) };
         let pair = NonNull::new(pair).ok_or_else(|| VerbsError::last("ibv_create_qp"))?;
-        let pair = Self { completions: Arc::clone(completions), pair };
+        let pair = Self { completions: Arc::clone(completions), pair, is_unreliable };
         let mut change = empty_change(abi::QPS_INIT);
         (change.port_num, change.qp_access_flags) = (port, abi::ACCESS_REMOTE_WRITE as u32);
         let which = mask::STATE | mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
@@ -211,15 +213,18 @@ impl QueuePair {
         (route.flow_label, route.sgid_index) = (path.flow_label, path.gid_index);
         (route.hop_limit, route.traffic_class) = (HOP_LIMIT, path.traffic_class);
         (change.ah_attr.is_global, change.ah_attr.port_num) = (1, path.port);
+        // An unreliable connection has no READs, RNR NAKs, timeouts and retries (ibv_modify_qp(3)).
+        let of_reliable = |which| if self.is_unreliable { 0 } else { which };
         let which = mask::STATE | mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN;
-        let which = which | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
+        let which = which | of_reliable(mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER);
         self.modify(&mut change, which, "ibv_modify_qp (RTR)")?;
         let mut change = empty_change(abi::QPS_RTS);
         change.sq_psn = path.first_psns[0];
         (change.timeout, change.retry_cnt) = (path.timing.timeout_exponent, path.timing.retries);
         change.rnr_retry = RNR_RETRIES;
-        let which = mask::STATE | mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN;
-        self.modify(&mut change, which | mask::MAX_QP_RD_ATOMIC, "ibv_modify_qp (RTS)")
+        let retries = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::MAX_QP_RD_ATOMIC;
+        let which = mask::STATE | mask::SQ_PSN | of_reliable(retries);
+        self.modify(&mut change, which, "ibv_modify_qp (RTS)")
     }
 
     /// Moves it to the error state: nothing more is sent, and outstanding work is completed with an error.

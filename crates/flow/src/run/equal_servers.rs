@@ -2,7 +2,8 @@
 //!
 //! In a ring of NCCL each server does at each step what the server before it does. If all servers of a channel
 //! are on one switch, with equal links, then nothing tells one server from another: two of them, with as many
-//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal.
+//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal. Counts and
+//! statistics are those of all; chunks that get a row are drawn from those of the two.
 
 use crate::checks::is_sprayed;
 use crate::network::paths::Paths;
@@ -18,7 +19,7 @@ pub(crate) struct EqualServers {
 }
 
 impl EqualServers {
-    /// Those of a spec whose chunks get no rows and whose only job is a ring of NCCL.
+    /// Those of a spec whose only job is a ring of NCCL, unless each chunk gets a row.
     pub(crate) fn find(spec: &RunSpec, paths: &Paths) -> Option<Self> {
         let [job] = &spec.jobs[..] else { return None };
         let collective = job.work.collective()?;
@@ -26,8 +27,8 @@ impl EqualServers {
         let go_round = ["all-reduce", "all-gather", "reduce-scatter"];
         let goes_round = go_round.contains(&collective.pattern.collective.as_str());
         let servers = servers_of(job);
-        let is_summary = spec.observe.chunks == ChunksObserved::Summary;
-        if !goes_round || !is_summary || servers.len() < 3 || is_sprayed(spec) {
+        let has_all_rows = spec.observe.chunks == ChunksObserved::All;
+        if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
             return None;
         }
         let graph = &paths.network.graph;
@@ -101,4 +102,107 @@ fn are_on_one_switch(graph: &Graph, servers: &[u32], nics: [u16; 2]) -> bool {
     };
     let first = nics.map(|nic| link(servers[0], nic));
     first[0].0 == first[1].0 && servers.iter().all(|&server| nics.map(|nic| link(server, nic)) == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::FlowSummary;
+    use crate::output::progress::Progress;
+    use crate::run::{by_events, run};
+    use crate::set_up::{jobs_of, paths_of};
+    use ::jobs::{Observer, Stopped};
+    use record::{Batch, ChunkStepRow, ChunkTimeRow};
+    use spec::{
+        NcclChannel, NcclChannels, NcclProtocol, QpMode, RailOptimised, ScaleUpHops, ServerSpec,
+        TopologySpec, Work,
+    };
+
+    /// Counts of chunks.
+    #[derive(Default)]
+    struct Counts {
+        steps: Vec<ChunkStepRow>,
+        times: Vec<ChunkTimeRow>,
+    }
+
+    impl Observer<Progress> for Counts {
+        fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
+            match batch {
+                Batch::ChunkSteps(rows) => self.steps.extend(rows),
+                Batch::ChunkTimes(rows) => self.times.extend(rows),
+                _ => {}
+            }
+            Ok(())
+        }
+
+        fn progress(&mut self, _: Progress) -> Result<(), Stopped> {
+            Ok(())
+        }
+    }
+
+    /// A ring of `servers` servers of three GPUs, each with an adapter on its rail.
+    fn ring(servers: u32, collective: &str, bytes: u64) -> RunSpec {
+        let mut spec: RunSpec =
+            serde_json::from_str(include_str!("../rings/ring.json")).expect("it is a spec");
+        let TopologySpec::FatTree(tree) = spec.fabric.topology else { panic!("it is a fat tree") };
+        let cable = tree.host_link;
+        spec.fabric.topology = TopologySpec::RailOptimised(RailOptimised {
+            servers,
+            rails: 3,
+            spines: 1,
+            links_per_spine: 1,
+            host_link: cable,
+            fabric_link: cable,
+            scale_up_link: None,
+        });
+        let adapters_of_gpu = (0..3).map(|gpu| vec![gpu]).collect();
+        spec.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu });
+        spec.transport.qp_mode = QpMode::PerPair;
+        spec.observe.chunks = ChunksObserved::Summary;
+        let job = &mut spec.jobs[0];
+        (job.hosts, job.gpus) = (0..servers * 3).map(|rank| (rank / 3, rank % 3)).unzip();
+        let Work::Collective(work) = &mut job.work else { panic!("it is a collective") };
+        work.pattern.collective = collective.into();
+        work.pattern.data_bytes = bytes;
+        let channel = |gpu: u32| NcclChannel { gpu, receive_nic: gpu as u16, send_nic: gpu as u16 };
+        work.nccl = Some(NcclConfig::Ring(NcclChannels {
+            protocol: NcclProtocol::Simple,
+            channels: (0..6).map(|channel_number| channel(channel_number % 3)).collect(),
+            chunk_bytes: 1 << 16,
+            slice_bytes: 1 << 15,
+            window_messages: 4,
+            scale_up: ScaleUpHops { hops: 2, rate_bps: 600_000_000_000, latency_ps: 900_000 },
+        }));
+        spec
+    }
+
+    #[test]
+    fn two_servers_take_the_times_of_all() {
+        for (servers, collective) in [(3, "all-reduce"), (5, "all-gather"), (6, "reduce-scatter")] {
+            // Equal blocks, several loops.
+            let spec = ring(servers, collective, u64::from(servers) * 3 * 6 * (150 << 10));
+            let paths = paths_of(&spec).unwrap();
+            assert!(EqualServers::find(&spec, &paths).is_some());
+            let jobs = jobs_of(&spec, &paths).unwrap();
+            let (mut of_all, mut of_two) = (Counts::default(), Counts::default());
+            let all = by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
+            let two = run(&spec, &mut of_two).unwrap();
+            let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
+            assert_eq!(facts(&two), facts(&all));
+            let text = |counts: &Counts| format!("{:?} {:?}", counts.steps, counts.times);
+            assert_eq!(text(&of_two), text(&of_all));
+            assert!(two.events < all.events);
+        }
+    }
+
+    #[test]
+    fn servers_with_other_links_are_all_simulated() {
+        let spec = ring(4, "all-reduce", 1 << 20);
+        let mut slow = spec.clone();
+        slow.fabric.extra_delays =
+            vec![spec::ExtraDelaySpec { link: "host2-rail1".into(), delay_ps: 5_000_000 }];
+        for (spec, is_equal) in [(spec, true), (slow, false)] {
+            assert_eq!(EqualServers::find(&spec, &paths_of(&spec).unwrap()).is_some(), is_equal);
+        }
+    }
 }

@@ -36,6 +36,19 @@ pub struct Server {
     pub hosts: usize,
 }
 
+impl Server {
+    /// Bandwidth of the NVLinks of a GPU together, as far as kernels of NCCL use it; `None` without NVLink, and
+    /// for pairs, which differ.
+    pub(crate) fn nvlink_of_gpu(&self, rules: &Rules) -> Option<Bandwidth> {
+        let links = match self.nvlink {
+            NvLinks::None | NvLinks::Pairs(_) => return None,
+            NvLinks::Switch(links) => links,
+            NvLinks::Mesh(links) => links * (self.gpus as i32 - 1),
+        };
+        Some(nvlink(self.capability, &rules.links) * links)
+    }
+}
+
 /// NVLinks of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

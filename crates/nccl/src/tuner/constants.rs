@@ -118,7 +118,7 @@ impl ChannelMax {
 }
 
 /// Fraction of the bandwidth that NVLS reaches.
-pub(super) const fn nvls_efficiency(generation: Generation) -> f64 {
+pub(crate) const fn nvls_efficiency(generation: Generation) -> f64 {
     match generation {
         Generation::Hopper => 0.85,
         Generation::Blackwell => 0.74,

@@ -41,6 +41,12 @@ pub struct Tuner {
 }
 
 impl Tuner {
+    /// Part of the bandwidth of NVLinks that NVLS uses.
+    #[must_use]
+    pub const fn nvls_efficiency(&self) -> f64 {
+        nvls_efficiency(Generation::of(self.input.capabilities.0))
+    }
+
     /// Computes all costs.
     #[must_use]
     pub fn new(input: &TunerInput, rules: &Rules, settings: &Settings) -> Self {

@@ -32,9 +32,9 @@
 //! the first missing packet, learns from its acknowledgement the highest packet that arrived, resends
 //! everything beyond that, and resends the holes before it one by one.
 //!
-//! Without recovery the queue pair is a traffic generator: every packet that arrives counts, nothing is
-//! resent, and the highest PSN seen acknowledges everything before it, so that the window advances. The owner
-//! must count the packets that arrived.
+//! Without recovery requester and responder are a traffic generator: every packet that arrives counts, nothing
+//! is resent, and the highest PSN seen acknowledges everything before it, so that the window advances. The
+//! owner must count the packets that arrived. A [`QueuePair`] without recovery is an unreliable connection.
 //!
 //! # Not modelled
 //! End-to-end credits, path migration, atomics, immediate data. Requester and responder by themselves also

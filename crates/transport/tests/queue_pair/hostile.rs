@@ -277,7 +277,6 @@ fn settings_that_cannot_be_are_named() {
         (of(Config { window_packets: 0, ..good.config.clone() }), field("window_packets", 0, 1, 1 << 23)),
         (of(Config { ack_every: 33, ..good.config.clone() }), field("ack_every", 33, 1, 32)),
         (of(Config { mtu_bytes: 1_500, ..good.config.clone() }), SettingsError::Mtu { found: 1_500 }),
-        (of(Config { recovery: Recovery::None, ..good.config.clone() }), SettingsError::Recovery),
         (
             fabricbench_transport::Settings { memory: Some(region), ..good.clone() },
             SettingsError::Memory { address: u64::MAX, bytes: 1 },

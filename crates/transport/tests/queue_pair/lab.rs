@@ -219,6 +219,7 @@ impl Lab {
                 let mut buffer = vec![0xee; packet.packet_bytes() + 4];
                 let packet_bytes = packet.encode(self.ends[from].payload(&packet), &mut buffer).unwrap();
                 path(from).seal(0, &mut buffer, packet_bytes).unwrap();
+                self.ends[from].queue_pair.on_sent(&packet);
                 if self.loses_next(from) {
                     continue;
                 }

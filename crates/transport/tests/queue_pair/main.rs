@@ -11,3 +11,4 @@ mod immediate;
 mod lab;
 mod not_ready;
 mod reads;
+mod unreliable;

@@ -163,7 +163,8 @@ impl Opcode {
 
     /// The same packet of a reliable connection; itself if it is of one, or of none.
     #[inline]
-    const fn reliable(self) -> Self {
+    #[must_use]
+    pub const fn reliable(self) -> Self {
         if self.is_unreliable() { Self::ALL[(self.code() - Self::UC_FIRST) as usize] } else { self }
     }
 

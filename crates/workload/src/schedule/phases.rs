@@ -10,7 +10,7 @@
 //! gather the ranks of a host in memory.
 
 use super::rendezvous::Predecessors;
-use crate::{Message, Schedule, ScheduleBuilder, Transfer};
+use crate::{Message, RankTimes, Schedule, ScheduleBuilder, Transfer};
 use units::{Rank, TransferId};
 
 /// Number of transfers in a barrier of `ranks` ranks.
@@ -42,13 +42,20 @@ pub fn in_phases(rounds: &[Schedule], barrier: Option<u32>) -> Schedule {
 struct Writer {
     builder: ScheduleBuilder,
     messages: Vec<Message>,
+    /// Times of the ranks around each transfer.
+    times: Vec<RankTimes>,
     /// One past the last transfer of each phase.
     ends: Vec<u32>,
 }
 
 impl Default for Writer {
     fn default() -> Self {
-        Self { builder: ScheduleBuilder::with_capacity(0, 0), messages: Vec::new(), ends: Vec::new() }
+        Self {
+            builder: ScheduleBuilder::with_capacity(0, 0),
+            messages: Vec::new(),
+            times: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 }
 
@@ -62,6 +69,7 @@ impl Writer {
             after.extend(before.iter().map(|id| TransferId(first + id.0)));
             self.builder.push(transfer, &after);
             self.messages.push(round.message(id));
+            self.times.push(round.rank_times(id));
         }
         self.ends.push(self.messages.len() as u32);
     }
@@ -79,6 +87,7 @@ impl Writer {
             sent.into_iter().for_each(|(dst, id)| arrived[dst.index()].push(id));
         }
         self.messages.resize(self.messages.len() + barrier_transfers(ranks) as usize, Message::Barrier);
+        self.times.resize(self.messages.len(), RankTimes::default());
         self.ends.push(self.messages.len() as u32);
     }
 
@@ -86,7 +95,9 @@ impl Writer {
         let schedule = if is_blocking { self.builder.finish_blocking() } else { self.builder.finish() };
         let is_payload = self.messages.iter().all(|&message| message == Message::Payload);
         let messages = if is_payload { Vec::new() } else { self.messages };
-        schedule.of_messages(messages).of_phases(self.ends)
+        let has_times = self.times.iter().any(|&times| times != RankTimes::default());
+        let times = if has_times { self.times } else { Vec::new() };
+        schedule.of_messages(messages).of_rank_times(times).of_phases(self.ends)
     }
 }
 
@@ -95,7 +106,7 @@ mod tests {
     use super::*;
     use crate::{Shape, schedule_for, with_rendezvous};
     use std::collections::HashSet;
-    use units::Seed;
+    use units::{Seed, Span};
 
     fn gather(algorithm: &str, ranks: u32, root: u32) -> Schedule {
         let stream = Seed(1).stream("workload.pattern", 0);
@@ -140,6 +151,26 @@ mod tests {
             }
             assert!(blocks.iter().all(|blocks| blocks.len() == ranks as usize));
         }
+    }
+
+    #[test]
+    fn ranks_need_their_times_in_each_round() {
+        let round = gather("parallel", 4, 0);
+        let times = |id: u32| RankTimes { before: Span(u64::from(id) + 1), ..RankTimes::default() };
+        let timed = round.clone().of_rank_times((0..3).map(times).collect());
+        let phased = in_phases(&[timed.clone(), timed], Some(4));
+        for phase in phased.phases().step_by(2) {
+            let start = phase.start;
+            assert!(phase.clone().all(|id| phased.rank_times(TransferId(id)) == times(id - start)));
+        }
+        assert!(
+            phased
+                .phases()
+                .nth(1)
+                .unwrap()
+                .all(|id| { phased.rank_times(TransferId(id)) == RankTimes::default() })
+        );
+        assert!(!in_phases(&[round], Some(4)).has_rank_times());
     }
 
     #[test]

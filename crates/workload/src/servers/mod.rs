@@ -14,9 +14,11 @@ mod peers;
 mod ring;
 mod tree;
 
-use crate::{Schedule, Shape, WorkloadError};
+use crate::schedule::CLEARANCE_BYTES;
+use crate::{Schedule, Shape, Volume, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use units::{Rank, Rate, Span};
 
 /// A collective as NCCL runs it, with the choices of its rules.
@@ -84,14 +86,20 @@ impl ScaleUpHops {
     fn hop(&self, bytes: u64) -> Span {
         Rate::from_bps(self.rate_bps).span_of(bytes)
     }
-
-    /// Time from the start of the first of `hops` hops to the end of the last.
-    fn through(&self, hops: u32, bytes: u64) -> Span {
-        Span((self.hop(bytes).0 + self.latency_ps) * u64::from(hops))
-    }
 }
 
 impl NcclChannels {
+    /// Time from the start of the first of `hops` hops to the end of the last. With Simple a GPU forwards whole
+    /// messages; with the other protocols, whose flags are next to the data, what has arrived.
+    fn through(&self, hops: u32, bytes: u64) -> Span {
+        let messages = match self.protocol {
+            NcclProtocol::Simple => hops,
+            NcclProtocol::Ll | NcclProtocol::Ll128 => hops.min(1),
+        };
+        let ScaleUpHops { latency_ps, .. } = self.scale_up;
+        Span(self.scale_up.hop(bytes).0 * u64::from(messages) + latency_ps * u64::from(hops))
+    }
+
     /// Time for which `bytes` of a channel occupy the GPU that represents it, which serves all its channels at
     /// their rates together.
     fn busy(&self, channel: u32, bytes: u64) -> Span {
@@ -222,27 +230,93 @@ pub fn nccl_schedule(
     shape: &Shape,
     servers: &ServerRanks,
 ) -> Result<Schedule, WorkloadError> {
-    shape.check()?;
+    let gpus = check(config, collective, shape, servers)?;
     let data_bytes = shape.data_bytes;
-    let refuse = |reason: &str| WorkloadError::Servers { reason: reason.to_owned() };
-    let gpus = servers.gpus().ok_or_else(|| refuse("the servers of the job have different GPUs"))?;
     match config {
         NcclConfig::Ring(channels) => {
             let first = servers.server_of(shape.root);
-            match collective {
-                "all-reduce" => ring::schedule(channels, 2, data_bytes, servers, gpus),
-                "all-gather" | "reduce-scatter" => ring::schedule(channels, 1, data_bytes, servers, gpus),
-                "broadcast" => ring::chain(channels, data_bytes, servers, first),
-                "reduce" => ring::chain(channels, data_bytes, servers, first + 1),
-                _ => Err(refuse(&format!("{collective} by rings"))),
+            match ring::cycles(collective) {
+                Some(cycles) => ring::schedule(channels, cycles, data_bytes, servers, gpus),
+                None if collective == "broadcast" => ring::chain(channels, data_bytes, servers, first),
+                None => ring::chain(channels, data_bytes, servers, first + 1),
             }
         }
-        NcclConfig::Tree(channels) if collective == "all-reduce" => {
-            tree::schedule(channels, data_bytes, servers)
-        }
-        NcclConfig::Tree(_) => Err(refuse(&format!("{collective} by trees"))),
+        NcclConfig::Tree(channels) => tree::schedule(channels, data_bytes, servers),
         NcclConfig::Peers(peers) => peers::schedule(peers, collective, shape, servers),
     }
+}
+
+/// Checks that NCCL has a schedule of `collective`, and returns the GPUs of each server.
+fn check(
+    config: &NcclConfig,
+    collective: &str,
+    shape: &Shape,
+    servers: &ServerRanks,
+) -> Result<u32, WorkloadError> {
+    shape.check()?;
+    let refuse = |reason: String| WorkloadError::Servers { reason };
+    let (supported, by) = match config {
+        NcclConfig::Ring(_) => (&RINGS[..], "rings"),
+        NcclConfig::Tree(_) => (&["all-reduce"][..], "trees"),
+        NcclConfig::Peers(_) => (&PEERS[..], "messages between peers"),
+    };
+    if !supported.contains(&collective) {
+        return Err(refuse(format!("{collective} by {by}")));
+    }
+    servers.gpus().ok_or_else(|| refuse("the servers of the job have different GPUs".into()))
+}
+
+/// Collectives by rings.
+const RINGS: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"];
+/// Collectives by messages between peers.
+const PEERS: [&str; 4] = ["all-to-all", "send-receive", "gather", "scatter"];
+
+/// The volume of [`nccl_schedule`], without making it; messages of blocks that differ by a byte are counted
+/// as those of the larger.
+///
+/// # Errors
+/// Those of [`nccl_schedule`] but for too many transfers.
+pub fn nccl_volume(
+    config: &NcclConfig,
+    collective: &str,
+    shape: &Shape,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    check(config, collective, shape, servers)?;
+    match config {
+        NcclConfig::Ring(channels) => match ring::cycles(collective) {
+            Some(cycles) => ring::volume(channels, cycles, shape.data_bytes, servers),
+            None => ring::volume_of_chain(channels, shape.data_bytes, servers),
+        },
+        NcclConfig::Tree(channels) => tree::volume(channels, shape.data_bytes, servers),
+        NcclConfig::Peers(peers) => peers::volume(peers, collective, shape, servers),
+    }
+}
+
+/// The volume of `messages` on `connections` of channels, which carry `wire_bytes` in all.
+fn volume_of(channels: &NcclChannels, servers: &ServerRanks, messages: Messages) -> Volume {
+    let Messages { count, connections, clearances, largest_bytes, wire_bytes } = messages;
+    let gpus: HashSet<u32> = channels.channels.iter().map(|channel| channel.gpu).collect();
+    Volume {
+        transfers: count + clearances,
+        payload_bytes: wire_bytes + clearances * CLEARANCE_BYTES,
+        largest_bytes,
+        connections: connections * if clearances > 0 { 2 } else { 1 },
+        is_listed: true,
+        busy_ranks: (gpus.len() * servers.count()) as u32,
+        is_between_neighbours: false,
+        is_periodic: false,
+    }
+}
+
+/// Messages of a schedule.
+#[derive(Clone, Copy)]
+struct Messages {
+    count: u64,
+    connections: u64,
+    clearances: u64,
+    largest_bytes: u64,
+    wire_bytes: u64,
 }
 
 /// The rank that represents each channel on each server: by channel, then server.

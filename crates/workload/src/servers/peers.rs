@@ -7,14 +7,59 @@
 
 use super::{NcclPeers, ServerRanks};
 use crate::{
-    LISTED_TRANSFERS_MAX, Parts, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, check_transfers,
-    shares,
+    LISTED_TRANSFERS_MAX, Parts, Schedule, ScheduleBuilder, Shape, Transfer, Volume, WorkloadError,
+    check_transfers, shares,
 };
 use units::{Rank, TransferId};
 
 /// Number of messages above which those to a peer are joined in fewer, larger ones: the way of large data is
 /// pipelined over many peers anyway.
 const MESSAGES_MAX: u64 = 1 << 21;
+
+/// The volume of [`schedule`]; with PXN as if all data changed the rail.
+pub(super) fn volume(
+    peers: &NcclPeers,
+    collective: &str,
+    shape: &Shape,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let ranks = servers.ranks();
+    let rounds = rounds(collective, shape, ranks)?;
+    let Counts { bytes, messages, transfers } = Counts::new(peers, collective, shape, ranks, &rounds);
+    let largest_bytes = peers.protocol.wire_bytes(bytes.div_ceil(messages));
+    Ok(Volume {
+        transfers,
+        payload_bytes: transfers.saturating_mul(largest_bytes),
+        largest_bytes,
+        connections: transfers / messages * messages.min(peers.channels.into()),
+        is_listed: true,
+        busy_ranks: ranks,
+        is_between_neighbours: false,
+        is_periodic: false,
+    })
+}
+
+/// Data of a pair, its messages, and all transfers.
+struct Counts {
+    bytes: u64,
+    messages: u64,
+    transfers: u64,
+}
+
+impl Counts {
+    fn new(
+        peers: &NcclPeers,
+        collective: &str,
+        shape: &Shape,
+        ranks: u32,
+        rounds: &[Vec<[Rank; 2]>],
+    ) -> Self {
+        let bytes = shape.data_bytes / shares(collective, ranks);
+        let pairs: u64 = rounds.iter().map(|pairs| pairs.len() as u64).sum();
+        let messages = bytes.div_ceil(peers.chunk_bytes).clamp(1, (MESSAGES_MAX / pairs).max(1));
+        Self { bytes, messages, transfers: pairs * messages * if peers.pxn { 2 } else { 1 } }
+    }
+}
 
 pub(super) fn schedule(
     peers: &NcclPeers,
@@ -24,10 +69,7 @@ pub(super) fn schedule(
 ) -> Result<Schedule, WorkloadError> {
     let ranks = servers.ranks();
     let rounds = rounds(collective, shape, ranks)?;
-    let bytes = shape.data_bytes / shares(collective, ranks);
-    let pairs: u64 = rounds.iter().map(|pairs| pairs.len() as u64).sum();
-    let messages = bytes.div_ceil(peers.chunk_bytes).clamp(1, (MESSAGES_MAX / pairs).max(1));
-    let transfers = pairs * messages * if peers.pxn { 2 } else { 1 };
+    let Counts { bytes, messages, transfers } = Counts::new(peers, collective, shape, ranks, &rounds);
     check_transfers(transfers, LISTED_TRANSFERS_MAX)?;
     let places = Places::new(servers, ranks);
     let mut writer = Writer {
@@ -63,8 +105,7 @@ fn rounds(collective: &str, shape: &Shape, ranks: u32) -> Result<Vec<Vec<[Rank; 
         }
         "send-receive" => Err(WorkloadError::OddRanks { ranks }),
         "gather" => Ok(others(shape.root).map(|other| vec![[other, shape.root]]).collect()),
-        "scatter" => Ok(others(shape.root).map(|other| vec![[shape.root, other]]).collect()),
-        _ => Err(WorkloadError::Servers { reason: format!("{collective} between peers") }),
+        _ => Ok(others(shape.root).map(|other| vec![[shape.root, other]]).collect()),
     }
 }
 

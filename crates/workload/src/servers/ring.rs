@@ -8,10 +8,80 @@
 //! Broadcast and reduce pass chunks once along the ring, from the root on or to it.
 
 use super::connection::{Connection, Writer};
-use super::{NcclChannels, ServerRanks, representatives};
-use crate::{LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, Transfer, WorkloadError, check_transfers};
+use super::{Messages, NcclChannels, ServerRanks, representatives, volume_of};
+use crate::{
+    LISTED_TRANSFERS_MAX, Parts, RankTimes, Schedule, Transfer, Volume, WorkloadError, check_transfers,
+};
 use std::collections::VecDeque;
 use units::{Rank, Span, TransferId};
+
+/// How often the blocks of a collective go round the ring; `None` if they do not.
+pub(super) fn cycles(collective: &str) -> Option<u32> {
+    match collective {
+        "all-reduce" => Some(2),
+        "all-gather" | "reduce-scatter" => Some(1),
+        _ => None,
+    }
+}
+
+/// The volume of [`schedule`].
+pub(super) fn volume(
+    channels: &NcclChannels,
+    cycles: u32,
+    data_bytes: u64,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let gpus = servers.gpus().unwrap_or(1);
+    let ranks = representatives(channels, servers)?;
+    let rings = rings(channels, cycles, data_bytes, servers, gpus, &ranks);
+    let (protocol, servers_count) = (channels.protocol, servers.count() as u64);
+    let block = |ring: &Ring<'_>| channels.chunk_bytes.min(ring.bytes_left.div_ceil(ring.blocks));
+    let largest = rings.iter().map(|ring| block(ring).div_ceil(ring.slices(block(ring)))).max().unwrap_or(0);
+    let wire = |ring: &Ring<'_>| {
+        let sent = u128::from(ring.bytes_left) * u128::from(ring.steps) / u128::from(ring.blocks);
+        protocol.wire_bytes(u64::try_from(sent).unwrap_or(u64::MAX)).saturating_mul(servers_count)
+    };
+    let connections = rings.len() as u64 * servers_count;
+    let window = u64::from(channels.window_messages);
+    let clearances =
+        |ring: &Ring<'_>| servers_count * (ring.messages() / servers_count).saturating_sub(window);
+    Ok(volume_of(
+        channels,
+        servers,
+        Messages {
+            count: rings.iter().map(Ring::messages).sum(),
+            connections,
+            clearances: rings.iter().map(clearances).sum(),
+            largest_bytes: protocol.wire_bytes(largest),
+            wire_bytes: rings.iter().map(wire).sum(),
+        },
+    ))
+}
+
+/// The volume of [`chain`].
+pub(super) fn volume_of_chain(
+    channels: &NcclChannels,
+    data_bytes: u64,
+    servers: &ServerRanks,
+) -> Result<Volume, WorkloadError> {
+    let ranks = representatives(channels, servers)?;
+    let (protocol, hops) = (channels.protocol, servers.count() as u64 - 1);
+    let of_channels = Parts::new(data_bytes, ranks.len() as u64);
+    let each = || (0..ranks.len() as u64).map(|channel| of_channels.of(channel));
+    let chunks = |bytes: u64| bytes.div_ceil(channels.slice_bytes);
+    let window = u64::from(channels.window_messages);
+    Ok(volume_of(
+        channels,
+        servers,
+        Messages {
+            count: each().map(|bytes| chunks(bytes) * hops).sum(),
+            connections: each().filter(|&bytes| bytes > 0).count() as u64 * hops,
+            clearances: each().map(|bytes| chunks(bytes).saturating_sub(window) * hops).sum(),
+            largest_bytes: protocol.wire_bytes(channels.slice_bytes.min(of_channels.of(0))),
+            wire_bytes: each().map(|bytes| protocol.wire_bytes(bytes)).sum::<u64>().saturating_mul(hops),
+        },
+    ))
+}
 
 /// The schedule of a collective whose blocks go round the ring in `cycles`.
 pub(super) fn schedule(
@@ -22,11 +92,36 @@ pub(super) fn schedule(
     gpus: u32,
 ) -> Result<Schedule, WorkloadError> {
     let ranks = representatives(channels, servers)?;
+    let mut rings = rings(channels, cycles, data_bytes, servers, gpus, &ranks);
+    let messages: u64 = rings.iter().map(Ring::messages).sum();
+    check_transfers(messages * 2, LISTED_TRANSFERS_MAX)?;
+    let mut writer = Writer::new(messages * 2);
+    // Loop by loop, channels side by side.
+    while rings.iter().any(|ring| ring.bytes_left > 0) {
+        let blocks: Vec<Parts> = rings.iter_mut().map(Ring::next_loop).collect();
+        for step in 0..rings[0].steps {
+            for (ring, blocks) in rings.iter_mut().zip(&blocks) {
+                ring.push_step(&mut writer, blocks, step);
+            }
+        }
+    }
+    Ok(writer.finish())
+}
+
+/// The rings, one for each channel.
+fn rings<'a>(
+    channels: &'a NcclChannels,
+    cycles: u32,
+    data_bytes: u64,
+    servers: &ServerRanks,
+    gpus: u32,
+    ranks: &'a [Vec<Rank>],
+) -> Vec<Ring<'a>> {
     let of_channels = Parts::new(data_bytes, channels.channels.len() as u64);
     let all = gpus * servers.standing_for.unwrap_or(servers.count() as u32);
     let steps = cycles * (all - 1);
-    let mut rings: Vec<Ring<'_>> = (0..)
-        .zip(&ranks)
+    (0..)
+        .zip(ranks)
         .map(|(number, ranks)| Ring {
             channels,
             number,
@@ -38,20 +133,7 @@ pub(super) fn schedule(
             connections: vec![Connection::default(); ranks.len()],
             last_steps: vec![VecDeque::new(); ranks.len()],
         })
-        .collect();
-    let messages: u64 = rings.iter().map(Ring::messages).sum();
-    check_transfers(messages * 2, LISTED_TRANSFERS_MAX)?;
-    let mut writer = Writer::new(messages * 2);
-    // Loop by loop, channels side by side.
-    while rings.iter().any(|ring| ring.bytes_left > 0) {
-        let blocks: Vec<Parts> = rings.iter_mut().map(Ring::next_loop).collect();
-        for step in 0..steps {
-            for (ring, blocks) in rings.iter_mut().zip(&blocks) {
-                ring.push_step(&mut writer, blocks, step);
-            }
-        }
-    }
-    Ok(writer.finish())
+        .collect()
 }
 
 /// The schedule of a collective whose chunks pass all servers once, from `first` on.
@@ -72,15 +154,16 @@ pub(super) fn chain(
     let NcclChannels { protocol, scale_up, .. } = channels;
     for chunk in 0..chunks(0) {
         for channel in (0..ranks.len()).filter(|&channel| chunk < chunks(channel)) {
-            let bytes = Parts::new(of_channels.of(channel as u64), chunks(channel)).of(chunk);
-            let through = scale_up.through(scale_up.hops, bytes);
+            let data_bytes = Parts::new(of_channels.of(channel as u64), chunks(channel)).of(chunk);
+            let bytes = protocol.wire_bytes(data_bytes);
+            let through = channels.through(scale_up.hops, bytes);
             let mut received = None;
             for (hop, connection) in connections[channel].iter_mut().enumerate() {
                 let rank = |hop: usize| ranks[channel][(first + hop) % count];
                 let message = Transfer {
                     src: rank(hop),
                     dst: rank(hop + 1),
-                    bytes: protocol.wire_bytes(bytes),
+                    bytes,
                     step: hop as u32,
                     channel: channel as u32,
                     block: chunk as u32,
@@ -152,12 +235,12 @@ impl Ring<'_> {
             let before = &arrived[(server + servers - 1) % servers];
             let messages = (0..self.slices(blocks.of(block)))
                 .map(|slice| {
-                    let bytes = slices.of(slice);
+                    let bytes = self.channels.protocol.wire_bytes(slices.of(slice));
                     let received = before.get(slice as usize).or(before.last()).copied();
                     let message = Transfer {
                         src: self.ranks[server],
                         dst: self.ranks[(server + 1) % servers],
-                        bytes: self.channels.protocol.wire_bytes(bytes),
+                        bytes,
                         step,
                         channel: self.number,
                         block: block as u32,
@@ -177,9 +260,9 @@ impl Ring<'_> {
         let is_forwarded = step + self.gpus < self.steps;
         let hops_left = if is_forwarded { 0 } else { (self.steps - 1 - step).min(scale_up.hops) };
         RankTimes {
-            before: scale_up.through(hops, bytes),
+            before: self.channels.through(hops, bytes),
             busy: self.channels.busy(self.number, bytes),
-            after: scale_up.through(hops_left, bytes),
+            after: self.channels.through(hops_left, bytes),
         }
     }
 }

@@ -85,25 +85,33 @@ def diagnose(record: Record) -> list[Finding]:
     Jobs are in the order of the spec. The causes of a job are sorted: first those with a known effect, the
     largest first, then the others in the order of `CAUSES`. Symptoms are listed under their causes, and
     percentages of a job do not overlap. A healthy job has no findings; for another job, none means that no
-    known cause has left evidence. Where the record has no counters of packets, or not every chunk has a row,
-    one finding reports that no cause was searched for.
+    known cause has left evidence. Where the record has no counters of the fabric, or not every chunk has a
+    row, one finding reports that no cause was searched for, except of messages that endpoints lost.
     """
     mode = observed_chunks(record.run_spec)
     if mode != ALL:
         return [_not_recorded(job, _ROWS.format(mode), observe_chunks=mode) for job in unhealthy_jobs(record)]
     if "frames_lost" not in record.summary:
-        return [_not_recorded(job, _PACKETS) for job in unhealthy_jobs(record)]
+        found = _found_by_endpoints(record)
+        unexplained = [job for job in unhealthy_jobs(record) if job not in {each.job for each in found}]
+        return [*found, *(_not_recorded(job, _PACKETS) for job in unexplained)]
     findings = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
     return with_remedies(findings, record.run_spec, record.plan)
 
 
 _ROWS = "observe.chunks is {}, causes follow from the rows of all; `-s observe.chunks=all` records them"
-_PACKETS = "causes follow from counters of packets, which a flow model has not; `--backend sim` counts them"
+_PACKETS = "causes follow from counters of packets, which this record has not; `--backend sim` counts them"
 
 
 def _not_recorded(job: str, why: str, **evidence: str) -> Finding:
     """Return a finding that the record lacks the data needed to find causes."""
     return Finding("not-recorded", job, None, f"no cause was looked for: {why}", evidence)
+
+
+def _found_by_endpoints(record: Record) -> list[Finding]:
+    """Return the jobs that never completed for messages lost on unreliable connections."""
+    jobs = [outcome["name"] for outcome in record.summary["jobs"] if "messages" in outcome]
+    return [finding for case in cases(record, jobs) for finding in recovery.unrecovered(case)]
 
 
 def unhealthy_jobs(record: Record) -> list[str]:

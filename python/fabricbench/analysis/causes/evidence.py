@@ -224,8 +224,9 @@ class Case:
     @cached_property
     def lost_frames(self) -> int:
         """Data frames of the job that never arrived; without other traffic, all lost frames."""
-        if self.is_alone:
-            return sum(self.record.summary["frames_lost"].values())
+        counted = self.record.summary.get("frames_lost")
+        if self.is_alone and counted is not None:
+            return int(sum(counted.values()))
         late = int(self.outcome.get("late", {}).get("frames", 0))
         return max(0, self.chunks.total("tx_frames") - self.chunks.total("rx_frames") - late)
 

@@ -78,7 +78,7 @@ def _frames_lost(case: Case, cause: str) -> int:
     With other jobs on the fabric, these are the losses at ports that the job uses; if others use these ports,
     too, at most its own data frames that never arrived.
     """
-    lost = int(case.record.summary["frames_lost"].get(cause, 0))
+    lost = int(case.record.summary.get("frames_lost", {}).get(cause, 0))
     if case.is_alone or not lost:
         return lost
     if not (case.is_hit or case.lost_frames):
@@ -261,7 +261,9 @@ def unrecovered(case: Case) -> Iterator[Finding]:
     """Find chunks that never completed because senders send nothing again, with the locations of losses."""
     recovery = case.record.run_spec["transport"].get("recovery", "go_back_n")
     early = case.chunks.total("out_of_order")
-    if recovery != "none" or case.is_complete or not (case.lost_frames or early):
+    messages = case.outcome.get("messages", {"sent": 0, "received": 0})
+    lost_messages = messages["sent"] - messages["received"]
+    if recovery != "none" or case.is_complete or not (case.lost_frames or early or lost_messages):
         return
     where = dict.fromkeys(
         location
@@ -275,6 +277,7 @@ def unrecovered(case: Case) -> Iterator[Finding]:
     evidence = {
         "frames_lost": case.lost_frames,
         "out_of_order": early,
+        "messages_lost": lost_messages,
         "tx_frames": case.chunks.total("tx_frames"),
         "chunks_failed": int(case.outcome["chunks_failed"]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -100,13 +101,13 @@ class _Servers:
         servers: Number of servers.
         gpus: GPUs of the job on each.
         adapters: Adapters near these GPUs.
-        crosses: Whether ranks that exchange data as pairs, 2k and 2k + 1, are on different servers.
+        crossing: Most ranks of a server whose peer, in pairs of ranks 2k and 2k + 1, is on another server.
     """
 
     servers: int
     gpus: int
     adapters: int
-    crosses: bool
+    crossing: int
 
     @classmethod
     def of(cls, server: Mapping[str, Any], job: Mapping[str, Any]) -> _Servers | None:
@@ -119,7 +120,8 @@ class _Servers:
         if len(counts) != 1:
             return None
         pairs = zip(job["hosts"][::2], job["hosts"][1::2], strict=False)
-        return cls(len(gpus), *counts.pop(), any(first != second for first, second in pairs))
+        crossing = Counter(host for pair in pairs if len(set(pair)) > 1 for host in pair)
+        return cls(len(gpus), *counts.pop(), max(crossing.values(), default=0))
 
     def busbw(self, pattern: Mapping[str, Any], adapter: float, scale_up: float) -> float | None:
         """Return the highest bus bandwidth for a rate of an adapter, and of a GPU to those of its server.
@@ -146,7 +148,7 @@ class _Servers:
                 return inside
             return min(of_server / self.gpus * (ranks - 1) / (ranks - self.gpus), inside)
         if collective == "send-receive":
-            return of_server / self.gpus if self.crosses else scale_up
+            return of_server / self.crossing if self.crossing else scale_up
         return None
 
 

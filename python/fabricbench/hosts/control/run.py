@@ -44,6 +44,7 @@ _IDLE_S: Final = 2 * HEARTBEAT_MAX_S
 _LOST_REASON: Final = (
     "chunks were acknowledged and never arrived whole; possibly packets were changed on the way"
 )
+_DROPPED_REASON: Final = "chunks never arrived whole, and senders send nothing again"
 
 _T = TypeVar("_T")
 State = pb.Progress
@@ -83,6 +84,12 @@ def _last_start_s(spec_json: str) -> float:
     return max(starts_ps, default=0) / 1e12
 
 
+def _lost_reason(spec_json: str) -> str:
+    """Return why all hosts of a RunSpec may wait for each other."""
+    is_unreliable = json.loads(spec_json).get("transport", {}).get("connection") == "uc"
+    return _DROPPED_REASON if is_unreliable else _LOST_REASON
+
+
 class HostsRun:
     """Coordinates one run.
 
@@ -96,6 +103,7 @@ class HostsRun:
         self._agents = [RemoteAgent(host, identity, run) for host in hosts]
         self._pool = ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(hosts)))
         self.ended_early = ""
+        self._lost_reason = ""
         self.spans_s: dict[str, float] = {}
 
     def carry_out(self, spec_json: str, progressed: Callable[[Step], None]) -> list[HostResult]:
@@ -115,6 +123,7 @@ class HostsRun:
             self._timed("arm", lambda: self._each(RemoteAgent.arm))
             start_ns = self._timed("start", lambda: self._start(before))
             starts_at_s = time.monotonic() + _last_start_s(spec_json)
+            self._lost_reason = _lost_reason(spec_json)
             self._timed("run", lambda: self._wait(progressed, starts_at_s))
             after = self._clocks()
             collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
@@ -175,7 +184,7 @@ class HostsRun:
                 self._end_early("another host failed")
                 return
             if now - last_busy_s > _IDLE_S:
-                self._end_early(_LOST_REASON)
+                self._end_early(self._lost_reason)
                 return
             if now - max(last_delivery_s, starts_at_s) > PATIENCE_S:
                 self._end_early(f"nothing was delivered for {PATIENCE_S:g} s")

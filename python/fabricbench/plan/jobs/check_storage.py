@@ -24,6 +24,7 @@ def check_storage(plan: Plan) -> Iterator[FieldProblem]:
             actual = f"`{job.collective}` with `storage`"
             yield FieldProblem((*path, "collective"), actual, STORAGE)
         yield from _check_hosts(job, job.storage, path)
+        yield from _check_servers(plan, job, (*path, "storage"))
         yield from _check_length(job.storage, (*path, "storage"))
         yield from _check_excluded(plan, job, path)
         yield from _check_blocks(plan, job, path)
@@ -50,6 +51,22 @@ def _check_hosts(job: Job, storage: Storage, path: FieldPath) -> Iterator[FieldP
     elif list(job.hosts or ()) != [*clients, *targets]:
         hint = "leave `ranks` out: clients and targets are the ranks"
         yield FieldProblem((*path, "ranks"), "ranks of a storage job", "nothing", hint)
+
+
+def _check_servers(plan: Plan, job: Job, storage_path: FieldPath) -> Iterator[FieldProblem]:
+    """Check that no server has two clients or targets: queue pairs of storage are between hosts."""
+    server = plan.fabric.server
+    if server is None or job.storage is None:
+        return
+    seen: set[int] = set()
+    for name, gpus in (("clients", job.storage.clients or ()), ("targets", job.storage.targets or ())):
+        for gpu in gpus:
+            host = gpu // server.gpus
+            if host in seen:
+                actual = f"GPU {gpu}, on a server that has a client or target"
+                yield FieldProblem((*storage_path, name), actual, "one GPU of each server")
+                return
+            seen.add(host)
 
 
 def _check_length(storage: Storage, storage_path: FieldPath) -> Iterator[FieldProblem]:

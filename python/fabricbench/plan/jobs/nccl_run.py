@@ -40,6 +40,7 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, str]]] = {
     "reduce-scatter": {"ring": "ring"},
 }
 """Value of `NCCL_ALGO` for the algorithms of a job that NCCL has, by collective."""
+_MBYTE_BITS: Final = 8_000_000
 _STEPS: Final = 8
 """Steps of a buffer of NCCL (`NCCL_STEPS`)."""
 _SLICE_STEPS: Final = 2
@@ -93,6 +94,14 @@ def qp_mode(plan: Plan) -> Literal["per_chunk", "per_pair"]:
     if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
         return plan.transport.qp_mode
     return "per_pair"
+
+
+def chunks_observed(plan: Plan) -> Literal["all", "sample", "summary"]:
+    """Return which chunks have a row: with NCCL, whose slices are many, a sample, unless the plan chooses."""
+    is_written = "chunks" in plan.observe.model_fields_set
+    if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
+        return plan.observe.chunks
+    return "sample"
 
 
 def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
@@ -149,11 +158,24 @@ def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, Nccl
         "window_messages": _STEPS // (_SLICE_STEPS if is_ring and protocol == "simple" else 1),
         "scale_up": {
             "hops": 1 if is_nvls else server.gpus - 1,
-            "rate_bps": server.scale_up.rate_bps // chosen["channels"],
+            "rate_bps": _scale_up_bps(server, answer, is_nvls=is_nvls) // chosen["channels"],
             "latency_ps": server.scale_up.latency_ps,
         },
     }
     return algorithm, {"kind": "ring" if is_ring else "tree", **common}  # type: ignore[return-value]
+
+
+def _scale_up_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool) -> int:
+    """Return the rate at which NCCL's kernels move data between GPUs [bit/s].
+
+    It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper). With
+    NVLS each GPU sends all its data to the switch and 1/g of the sums of g GPUs, at the rules' efficiency.
+    """
+    assert server.scale_up is not None, "`check_server` refuses it"
+    rate_bps = server.scale_up.rate_bps
+    if answer["nvlink_of_gpu"] is not None:
+        rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * _MBYTE_BITS)
+    return int(rate_bps * answer["nvls_efficiency"] / (1 + 1 / server.gpus)) if is_nvls else rate_bps
 
 
 def is_modelled(chosen: NcclChosen) -> bool:

@@ -83,12 +83,14 @@ def insight(trial: Trial) -> Insight:
 
 
 def insight_of(trial: Trial) -> Insight | None:
-    """Return the insight of a finished trial, or `None` if its record has no data of the fabric.
+    """Return the insight of a finished trial, or `None` if its record has no data of the fabric or of losses.
 
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    return insight(trial) if trial.has("ports", "links", "events") else None
+    messages = [job["messages"] for job in (trial.summary or {}).get("jobs", ()) if "messages" in job]
+    has_lost = any(each["received"] < each["sent"] for each in messages)
+    return insight(trial) if has_lost or trial.has("ports", "links", "events") else None
 
 
 def record_of(trial: Trial) -> Record:

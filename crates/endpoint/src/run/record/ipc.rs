@@ -31,18 +31,20 @@ const SENT: &[Column<SentHalf>] = &[
     ("timeouts", |half| Some(half.seen.timeouts as i64)),
     ("naks", |half| Some(half.seen.naks as i64)),
     ("cnp_rx", |half| Some(half.seen.cnps as i64)),
+    ("messages", |half| Some(half.seen.messages as i64)),
 ];
 
 const RECEIVED: &[Column<ReceivedHalf>] = &[
     ("chunk", |half| Some(half.chunk.into())),
     ("pass", |half| Some(half.pass.into())),
-    ("delivered_ps", |half| Some(half.delivered_ps)),
+    ("delivered_ps", |half| half.delivered_ps),
     ("rx_frames", |half| Some(half.seen.frames as i64)),
     ("rx_bytes", |half| Some(half.seen.bytes as i64)),
     ("out_of_order", |half| Some(half.seen.out_of_order as i64)),
     ("ecn_ce_rx", |half| Some(half.seen.marks as i64)),
     ("cnp_tx", |half| Some(half.seen.cnps as i64)),
     ("verified", |half| half.seen.is_verified.map(i64::from)),
+    ("messages", |half| Some(half.seen.messages as i64)),
 ];
 
 /// Encodes the sender's records; column `job` has the job of each chunk.
@@ -86,6 +88,7 @@ pub(super) fn read_sent(stream: &[u8]) -> Result<Vec<SentHalf>, RunError> {
             start_ps: row.number("start_ps")?,
             completed_ps: row.value("completed_ps"),
             seen: SentCounts {
+                messages: row.number("messages")?,
                 frames: row.number("tx_frames")?,
                 bytes: row.number("tx_bytes")?,
                 retransmits: row.number("retransmits")?,
@@ -103,8 +106,9 @@ pub(super) fn read_received(stream: &[u8]) -> Result<Vec<ReceivedHalf>, RunError
         Ok(ReceivedHalf {
             chunk: row.number("chunk")?,
             pass: row.number("pass")?,
-            delivered_ps: row.number("delivered_ps")?,
+            delivered_ps: row.value("delivered_ps"),
             seen: ReceivedCounts {
+                messages: row.number("messages")?,
                 frames: row.number("rx_frames")?,
                 bytes: row.number("rx_bytes")?,
                 out_of_order: row.number("out_of_order")?,
@@ -162,11 +166,11 @@ mod tests {
 
     fn sent() -> impl Strategy<Value = SentHalf> {
         let statuses = [SentStatus::Unfinished, SentStatus::Complete, SentStatus::Failed];
-        let counts = proptest::array::uniform6(0..u64::MAX / 2);
+        let counts = proptest::array::uniform7(0..u64::MAX / 2);
         let numbers = (0..1000_u32, any::<u32>(), 0..3_usize, any::<i64>(), any::<Option<i64>>(), counts);
         numbers.prop_map(move |(chunk, pass, status, start_ps, completed_ps, counts)| {
-            let [frames, bytes, retransmits, timeouts, naks, cnps] = counts;
-            let seen = SentCounts { frames, bytes, retransmits, timeouts, naks, cnps };
+            let [messages, frames, bytes, retransmits, timeouts, naks, cnps] = counts;
+            let seen = SentCounts { messages, frames, bytes, retransmits, timeouts, naks, cnps };
             SentHalf { chunk, pass, status: statuses[status], start_ps, completed_ps, seen }
         })
     }
@@ -180,7 +184,8 @@ mod tests {
 
         #[test]
         fn damaged_streams_are_refused_or_read(at in 0..600_usize, byte in any::<u8>()) {
-            let half = ReceivedHalf { chunk: 1, pass: 2, delivered_ps: -3, seen: ReceivedCounts::default() };
+            let seen = ReceivedCounts::default();
+            let half = ReceivedHalf { chunk: 1, pass: 2, delivered_ps: Some(-3), seen };
             let mut stream = write(&[half], RECEIVED, |_| 0).unwrap();
             let index = at % stream.len();
             stream[index] = byte;

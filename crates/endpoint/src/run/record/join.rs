@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{ArrowError, Field, Schema};
 use jobs::{Chunk, Jobs};
 use record::{Batch, ChunkRow, ChunkStatus, Names};
-use spec::{JobSpec, RunSpec};
+use spec::{JobSpec, QpType, RunSpec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use units::HostId;
@@ -141,7 +141,7 @@ impl Ends {
         for stream in halves.received {
             for mut half in read_received(stream)? {
                 let host = pair_of(jobs, half.chunk)?.dst_host;
-                half.delivered_ps = corrected(host, half.delivered_ps);
+                half.delivered_ps = half.delivered_ps.map(|at| corrected(host, at));
                 refuse_duplicate(half.chunk, ends.received.insert((half.chunk, half.pass), half).as_ref())?;
             }
         }
@@ -180,16 +180,23 @@ impl Ends {
             };
             (0..passes).map(move |pass| (chunk, pass))
         });
-        let mut rows: Vec<ChunkRow> = rows.map(|key| self.row(jobs, key)).collect();
+        let connection = spec.transport.connection;
+        let mut rows: Vec<ChunkRow> = rows.map(|key| self.row(jobs, connection, key)).collect();
         rows.sort_by_key(|row| row.completed_ps.unwrap_or(u64::MAX));
         rows
     }
 
-    fn row(&self, jobs: &Jobs, key @ (number, pass): Key) -> ChunkRow {
+    fn row(&self, jobs: &Jobs, connection: QpType, key @ (number, pass): Key) -> ChunkRow {
         let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.chunk_with_pair(number);
         let (sent, received) = (self.sent.get(&key), self.received.get(&key));
         let seen = sent.map_or_else(SentCounts::default, |half| half.seen);
         let arrived = received.map_or_else(ReceivedCounts::default, |half| half.seen);
+        let delivered_ps = received.and_then(|half| half.delivered_ps);
+        let completed_ps = sent.and_then(|half| half.completed_ps);
+        let completed_ps = match connection {
+            QpType::Rc => completed_ps,
+            QpType::Uc => completed_ps.zip(delivered_ps).map(|(sent, delivered)| sent.max(delivered)),
+        };
         // A time before the start is within the error of the clocks.
         let time = |ps: i64| u64::try_from(ps).unwrap_or(0);
         ChunkRow {
@@ -206,11 +213,14 @@ impl Ends {
             step: transfer.step,
             channel: pair.channel,
             block: transfer.block,
-            status: status(sent, arrived.is_verified),
+            status: match status(sent, arrived.is_verified) {
+                ChunkStatus::Complete if completed_ps.is_none() => ChunkStatus::Unfinished,
+                status => status,
+            },
             payload_bytes: bytes,
             start_ps: sent.map(|half| time(half.start_ps)),
-            delivered_ps: received.map(|half| time(half.delivered_ps)),
-            completed_ps: sent.and_then(|half| half.completed_ps).map(time),
+            delivered_ps: delivered_ps.map(time),
+            completed_ps: completed_ps.map(time),
             unloaded_ps: None,
             tx_frames: seen.frames,
             tx_bytes: seen.bytes,

@@ -172,7 +172,7 @@ mod tests {
                     arrived.push(chunk);
                 }
                 Event::Completed { send, .. } => completed.push(send - 1_000),
-                Event::Failed { .. } => unreachable!("nothing fails"),
+                other => unreachable!("{other:?}"),
             }
         }
         let all: Vec<u32> = (0..7).collect();

@@ -14,6 +14,8 @@ const ROCE_PORT: u16 = 4_791;
 #[serde(deny_unknown_fields)]
 pub(super) struct Address {
     pub(super) gid: [u8; 16],
+    /// Size of the largest write that the host sends [bytes].
+    pub(super) message_bytes: u64,
     /// Queue pairs that send from the host, by their number in the run.
     pub(super) senders: BTreeMap<u32, End>,
     /// Queue pairs that receive at the host.

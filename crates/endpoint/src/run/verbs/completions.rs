@@ -1,5 +1,6 @@
 //! Polls completions of the adapter, handles them by kind, and waits for the next.
 
+use super::receiver::Written;
 use super::{INDEX_SHIFT, IS_RECEIVER, RdmaVerbs};
 use crate::run::driver::Event;
 use crate::run::share::planned_bytes;
@@ -87,17 +88,18 @@ impl RdmaVerbs {
     fn on_written(
         &mut self,
         index: u32,
-        chunk: u32,
+        immediate: u32,
         bytes: u32,
         at: Instant,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
+        self.received_at = self.clock.now();
         let (Some(receiver), Some(resources)) = (self.receivers.get_mut(index as usize), &self.resources)
         else {
             return Ok(());
         };
-        let planned = planned_bytes(&self.jobs, receiver.number, chunk);
-        events.extend(receiver.on_written(chunk, bytes, planned, &resources.target, at));
+        let planned = planned_bytes(&self.jobs, receiver.number, immediate);
+        receiver.on_written(&Written { immediate, bytes, planned }, &resources.target, at, events);
         receiver.post_receives()?;
         receiver.send_credit(&mut self.list)
     }

@@ -11,12 +11,15 @@ use super::address::Target;
 use crate::Pattern;
 use crate::memory::differences;
 use crate::run::driver::{Event, ReceivedCounts};
+use crate::run::messages::Messages;
 use crate::verbs::{QueuePair, Registered, WorkList, Write};
 use std::io;
 use units::Instant;
 
 /// Posted receives: writes with immediate data that may arrive before the receiver polls.
 pub(super) const RECEIVES: u32 = 64;
+/// The same of an unreliable connection, which drops a message for which none is posted.
+pub(super) const UNRELIABLE_RECEIVES: u32 = 4_096;
 /// Number of slots of a verifying receiver.
 pub(super) const SLOTS: u32 = 4;
 /// Minimum number of receives that are reposted together.
@@ -35,10 +38,20 @@ pub(super) struct Receiver {
     used: u32,
     receives: u32,
     check: Option<Check>,
+    /// Of an unreliable connection.
+    messages: Option<Messages>,
     /// Number of checked messages in the latest credit.
     credited: u32,
     /// Whether a credit is in flight.
     is_credit_in_flight: bool,
+}
+
+/// An arrived message.
+pub(super) struct Written {
+    pub(super) immediate: u32,
+    pub(super) bytes: u32,
+    /// Size of the chunk whose number is the immediate data; `None` if it is not of this queue pair.
+    pub(super) planned: Option<u64>,
 }
 
 /// Verification of received messages.
@@ -84,6 +97,7 @@ impl Receiver {
             used: receives,
             receives,
             check,
+            messages: None,
             credited: 0,
             is_credit_in_flight: false,
         }
@@ -102,16 +116,36 @@ impl Receiver {
         }
     }
 
-    /// Handles an arrived message; returns an event if a chunk of `planned` bytes is complete.
+    /// Makes it the receiver of an unreliable connection.
+    pub(super) fn set_messages(&mut self, messages: Messages) {
+        self.messages = Some(messages);
+    }
+
+    /// The run has ended: appends an event for a chunk that an unreliable connection has received in part.
+    pub(super) fn end(&mut self, events: &mut Vec<Event>) {
+        if let Some(messages) = &mut self.messages {
+            messages.on_stop(ReceivedCounts::default(), events);
+        }
+    }
+
+    /// Handles an arrived message; appends an event if a chunk is complete.
     pub(super) fn on_written(
         &mut self,
-        chunk: u32,
-        bytes: u32,
-        planned: Option<u64>,
+        written: &Written,
         memory: &Registered,
         at: Instant,
-    ) -> Option<Event> {
+        events: &mut Vec<Event>,
+    ) {
         self.used += 1;
+        match &mut self.messages {
+            Some(messages) => messages.on_message(written.immediate, at, ReceivedCounts::default(), events),
+            None => events.extend(self.chunk_of(written, memory, at)),
+        }
+    }
+
+    /// The chunk that is complete with an arrived message of a reliable connection.
+    fn chunk_of(&mut self, written: &Written, memory: &Registered, at: Instant) -> Option<Event> {
+        let &Written { immediate: chunk, bytes, planned } = written;
         let Some(check) = &mut self.check else {
             return Some(Event::Arrived { chunk, at, seen: ReceivedCounts::default() });
         };

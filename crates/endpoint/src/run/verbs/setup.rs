@@ -3,13 +3,14 @@
 
 use super::adapter::{flow_label, traffic_class};
 use super::address::{Address, End, Slots, Target, unknown_pair};
-use super::receiver::{RECEIVES, Receiver, SLOTS};
+use super::receiver::{RECEIVES, Receiver, SLOTS, UNRELIABLE_RECEIVES};
 use super::sender::Sender;
 use super::timestamps::Stamps;
 use super::work::{Rules, Work};
 use super::{CREDIT_RECEIVES, INDEX_SHIFT, IS_RECEIVER, RdmaVerbs, Resources};
 use crate::limit::RateLimit;
 use crate::run::RunError;
+use crate::run::messages::Messages;
 use crate::run::peers::Peers;
 use crate::run::roce::memory::Regions;
 use crate::run::round_robin::RoundRobin;
@@ -78,7 +79,12 @@ impl RdmaVerbs {
     pub(super) fn address(&self) -> Address {
         let senders = self.senders.iter().flatten().map(|sender| (sender.number, sender.end));
         let receivers = self.receivers.iter().map(|receiver| (receiver.number, receiver.target));
-        Address { gid: self.adapter.gid.gid, senders: senders.collect(), receivers: receivers.collect() }
+        Address {
+            gid: self.adapter.gid.gid,
+            message_bytes: self.part_bytes(),
+            senders: senders.collect(),
+            receivers: receivers.collect(),
+        }
     }
 
     /// Connects all queue pairs to their remote ends.
@@ -106,6 +112,11 @@ impl RdmaVerbs {
                 .queue_pair
                 .connect(&path)
                 .map_err(|error| error.of_pair(&name(number, "from", host, at)))?;
+            if self.is_unreliable() {
+                let message_bytes = peer.message_bytes.min(receiver.target.memory.bytes).max(1);
+                let messages = Messages::new(&self.jobs, number, message_bytes);
+                self.receivers[index].set_messages(messages);
+            }
         }
         for (index, pair) in senders.iter().enumerate().filter(|(_, pair)| is_remote(pair)) {
             let (host, number) = (pair.queue_pair.dst_host.0, pair.queue_pair.number);
@@ -146,7 +157,8 @@ impl RdmaVerbs {
             return Err(too_many("entries in a completion queue", entries_max, needed));
         }
         let most = requests_max.min(each - CREDIT_RECEIVES);
-        let (sends, receives) = (self.settings.send_queue_depth.min(most), RECEIVES.min(most));
+        let receives = if self.is_unreliable() { UNRELIABLE_RECEIVES } else { RECEIVES };
+        let (sends, receives) = (self.settings.send_queue_depth.min(most), receives.min(most));
         let entries = senders * (sends + CREDIT_RECEIVES) + receivers * (receives + CREDITS_IN_FLIGHT);
         Ok(Depths { sends, receives, entries: entries.max(1) })
     }
@@ -184,6 +196,7 @@ impl RdmaVerbs {
             part_bytes: self.part_bytes(),
             depth: depths.sends,
             signal_every: self.settings.signal_every,
+            is_unreliable: self.is_unreliable(),
         };
         let whole = regions.whole().as_ptr() as u64;
         for (index, pair) in (0_u64..).zip(senders) {
@@ -191,8 +204,13 @@ impl RdmaVerbs {
                 self.senders.push(None);
                 continue;
             }
-            let queue_pair =
-                QueuePair::new(&resources.completions, self.adapter.gid.port, depths.sends, CREDIT_RECEIVES)?;
+            let queue_pair = QueuePair::new(
+                &resources.completions,
+                self.adapter.gid.port,
+                depths.sends,
+                CREDIT_RECEIVES,
+                self.is_unreliable(),
+            )?;
             let begins = regions.pattern(pair).bytes().as_ptr() as u64 - whole;
             let from = (resources.source.address() + begins, resources.source.local_key());
             let end = End { number: queue_pair.number(), first_psn: random_psn()? };
@@ -217,6 +235,7 @@ impl RdmaVerbs {
                 self.adapter.gid.port,
                 CREDITS_IN_FLIGHT,
                 depths.receives,
+                self.is_unreliable(),
             )?;
             let (address, key) = (resources.target.address() + from, resources.target.remote_key());
             let slots = Slots { address, key, bytes: regions.of(pair), count };

@@ -17,6 +17,8 @@ pub(super) struct Rules {
     pub(super) depth: u32,
     /// See [`Settings::signal_every`](crate::run::Settings::signal_every).
     pub(super) signal_every: u32,
+    /// Every write notifies the peer, with its number.
+    pub(super) is_unreliable: bool,
 }
 
 /// Chunks to send on a queue pair, and their state.
@@ -33,6 +35,8 @@ pub(super) struct Work {
     posted_bytes: u64,
     /// Completely posted chunks, each with its last request.
     unacknowledged: VecDeque<(u32, u32)>,
+    /// First request of the oldest chunk that has not completed.
+    first: u32,
     /// Counts of requests: posted, completed, and checked by the receiver.
     requests: u32,
     ended: u32,
@@ -53,6 +57,7 @@ impl Work {
             waiting: VecDeque::new(),
             posted_bytes: 0,
             unacknowledged: VecDeque::new(),
+            first: 0,
             requests: 0,
             ended: 0,
             checked: 0,
@@ -141,7 +146,11 @@ impl Work {
             from: self.from,
             to: (self.to.address + u64::from(slot) * self.to.bytes, self.to.key),
             bytes: bytes as u32,
-            immediate: (is_last || self.to.is_verified()).then_some(post.chunk),
+            immediate: if self.rules.is_unreliable {
+                Some(request)
+            } else {
+                (is_last || self.to.is_verified()).then_some(post.chunk)
+            },
             is_signalled,
         }
     }
@@ -156,7 +165,26 @@ impl Work {
             && request.wrapping_sub(last).cast_signed() >= 0
         {
             self.unacknowledged.pop_front();
-            events.push(Event::Completed { send, at, seen: SentCounts::default() });
+            let seen = self.seen(last.wrapping_add(1));
+            self.first = last.wrapping_add(1);
+            events.push(Event::Completed { send, at, seen });
+        }
+    }
+
+    /// Statistics of the oldest chunk, whose requests end before `end`.
+    fn seen(&self, end: u32) -> SentCounts {
+        let messages = if self.rules.is_unreliable { end.wrapping_sub(self.first) } else { 0 };
+        SentCounts { messages: messages.into(), ..SentCounts::default() }
+    }
+
+    /// The run has ended: appends an event for the chunks that an unreliable connection has sent in part.
+    /// Messages of all of them are those of the oldest.
+    pub(super) fn end(&mut self, events: &mut Vec<Event>) {
+        let waiting = self.waiting.front().map(|post| post.send);
+        if self.rules.is_unreliable
+            && let Some(send) = self.unacknowledged.front().map(|&(send, _)| send).or(waiting)
+        {
+            events.push(Event::Unsent { send, seen: self.seen(self.requests) });
         }
     }
 
@@ -255,7 +283,7 @@ mod tests {
             steps in prop::collection::vec(0..3, 0..60),
         ) {
             let to = Slots { address: 0x9000, key: 9, bytes: 1_500, count };
-            let mut adapter = Adapter::new(Rules { part_bytes, depth, signal_every }, to);
+            let mut adapter = Adapter::new(Rules { part_bytes, depth, signal_every, is_unreliable: false }, to);
             let mut waiting = (0..).zip(&chunks);
             for step in steps {
                 match step {
@@ -301,7 +329,8 @@ mod tests {
     #[test]
     fn of_chunks_posted_at_once_few_are_signalled() {
         let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
-        let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 128, signal_every: 8 }, to);
+        let mut adapter =
+            Adapter::new(Rules { part_bytes: 64, depth: 128, signal_every: 8, is_unreliable: false }, to);
         (0..12).for_each(|send| assert!(adapter.work.enqueue(&post(send, 64))));
         adapter.post();
         let signalled: Vec<usize> = (0..12).filter(|&index| adapter.writes[index].is_signalled).collect();
@@ -311,7 +340,8 @@ mod tests {
     #[test]
     fn a_failure_is_reported_once_and_ends_the_queue() {
         let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
-        let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 2, signal_every: 1 }, to);
+        let mut adapter =
+            Adapter::new(Rules { part_bytes: 64, depth: 2, signal_every: 1, is_unreliable: false }, to);
         (0..4).for_each(|send| assert!(adapter.work.enqueue(&post(send, 64))));
         adapter.post();
         assert!(adapter.work.fail(&mut adapter.events));

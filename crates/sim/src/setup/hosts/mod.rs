@@ -242,6 +242,7 @@ impl<'a> HostMaker<'a> {
     /// The queue pairs on which a host sends, job by job. Each `Owner`, the type that stores them, has an
     /// instance of its own: only a function with one caller is inlined into the loop that creates them.
     #[inline(always)]
+    #[expect(clippy::extra_unused_type_parameters, reason = "an instance for each caller")]
     fn senders<'b, Owner>(
         &'b self,
         jobs: &'b [JobOfHost<'b>],
@@ -256,6 +257,7 @@ impl<'a> HostMaker<'a> {
 
     /// Same, of those on which it receives.
     #[inline(always)]
+    #[expect(clippy::extra_unused_type_parameters, reason = "an instance for each caller")]
     fn receivers<'b, Owner>(
         &'b self,
         jobs: &'b [JobOfHost<'b>],

@@ -12,8 +12,8 @@ pub enum SettingsError {
     /// An MTU that RoCE does not have.
     #[error("mtu_bytes is {found}; 256, 512, 1024, 2048 and 4096 are allowed")]
     Mtu { found: u32 },
-    /// [`Recovery::None`](crate::Recovery::None) does not guarantee delivery.
-    #[error("recovery is none; go-back-N and selective are allowed")]
+    /// An unreliable connection, which has no recovery, has no acknowledgements either.
+    #[error("recovery is none with a rate control that follows acknowledgements")]
     Recovery,
     /// Responses to READs are accepted in order only, and do not measure a round trip.
     #[error("READ needs go-back-N recovery, and a rate control that does not follow round-trip times")]

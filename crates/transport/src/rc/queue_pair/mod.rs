@@ -1,9 +1,11 @@
-//! A queue pair in one object: the complete state of a reliable connection for a driver of real packets.
+//! A queue pair in one object: the complete state of a connection for a driver of real packets. The connection
+//! is reliable (RC) or, with [`Recovery::None`](crate::Recovery::None), unreliable (UC).
 //!
 //! The driver passes packets and the time, and polls for packets and completions, in this order: arrived
 //! packets ([`QueuePair::handle`]), the timer once [`QueuePair::deadline`] has passed
 //! ([`QueuePair::on_timeout`]), then [`QueuePair::poll_transmit`] and [`QueuePair::poll_completion`] until
-//! they return `None`. Any of these may move the deadline, so read it again afterwards.
+//! they return `None`. Any of these may move the deadline, so read it again afterwards. It reports each polled
+//! packet that it has sent ([`QueuePair::on_sent`]).
 
 mod cnp;
 mod codec;
@@ -24,7 +26,7 @@ pub use settings::{Reads, Region, Settings};
 pub use udp::UdpPath;
 pub use work::{Completion, Counters, Origin, Placed, Source, Status, Target, WorkId};
 
-use crate::{Arrival, Config, Disposition, TimeoutOutcome, Verb};
+use crate::{Arrival, Config, Disposition, Recovery, TimeoutOutcome, Verb};
 use reads::Response;
 use receive::{ReceiveQueue, Taken, is_early};
 use send::{Acknowledgement, Posted, ResponseEffect, SendQueue};
@@ -41,10 +43,11 @@ pub struct Handled {
     pub placed: Option<Placed>,
 }
 
-/// A queue pair: requester and responder of one reliable connection.
+/// A queue pair: requester and responder of one connection.
 ///
-/// It enters the error state when retries are exhausted or either end makes a request that is not allowed.
-/// Then posted work is flushed, the last NAK is sent, and nothing more is sent or accepted.
+/// A reliable one enters the error state when retries are exhausted or either end makes a request that is not
+/// allowed. Then posted work is flushed, the last NAK is sent, and nothing more is sent or accepted. An
+/// unreliable one drops the message of such a request, as it does one with a gap.
 #[derive(Debug)]
 pub struct QueuePair {
     config: Config,
@@ -171,7 +174,8 @@ impl QueuePair {
         // IBTA 9.6.1: packets for another queue pair, partition or kind of connection are dropped silently.
         let is_ours = packet.bth().destination_qp == self.number
             && packet.bth().partition_key == bth::DEFAULT_PARTITION_KEY
-            && !packet.bth().opcode.is_unreliable();
+            && (packet.bth().opcode == Opcode::CongestionNotification
+                || packet.bth().opcode.is_unreliable() == (self.config.recovery == Recovery::None));
         match (packet.bth().opcode, *packet.extension()) {
             _ if self.is_failed || !is_ours => self.counters.ignored += 1,
             (Opcode::CongestionNotification, _) => {
@@ -213,6 +217,7 @@ impl QueuePair {
                 self.refuse(packet.bth().psn, Syndrome::Nak(code));
                 self.fail(None);
             }
+            Taken::Dropped => self.counters.ignored += 1,
         }
         Handled::default()
     }
@@ -378,6 +383,14 @@ impl QueuePair {
             source: Some(packet.source),
             is_retransmission: packet.is_retransmission,
         })
+    }
+
+    /// A packet of [`Self::poll_transmit`] was sent: on an unreliable connection, the last one of a work request
+    /// completes it.
+    pub fn on_sent(&mut self, packet: &Outgoing) {
+        if let (Recovery::None, Some(source)) = (self.config.recovery, packet.source) {
+            self.sends.on_sent(source, &mut self.completions);
+        }
     }
 
     /// Time of the next action if nothing arrives before: a packet to send, once pacing or the wait for a

@@ -3,7 +3,10 @@
 use super::notices::{Notice, Notices};
 use super::reads::Request;
 use super::{Completion, Placed, Received, Region, Settings, Status, Target, WorkId};
-use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Responder};
+use crate::{
+    Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Responder, UcDisposition,
+    UcReceiver,
+};
 use std::collections::VecDeque;
 use units::{Instant, Span};
 use wire::aeth::NakCode;
@@ -19,6 +22,8 @@ pub(super) enum Taken {
     NotReady,
     /// It is not allowed: the connection ends.
     Refused(NakCode),
+    /// Dropped without an answer: on an unreliable connection, it is not allowed or no receive is posted.
+    Dropped,
 }
 
 /// Reason why the payload of a request has no target.
@@ -37,6 +42,8 @@ const NO_ACCESS: NoTarget = NoTarget::Refused(NakCode::RemoteAccessError);
 enum PsnCheck {
     InOrder(Responder),
     AnyOrder(Placement),
+    /// By message: one with a gap is dropped.
+    Unreliable(UcReceiver),
 }
 
 /// A posted receive.
@@ -97,7 +104,8 @@ impl ReceiveQueue {
                 Recovery::Selective { ooo_window_packets } => {
                     PsnCheck::AnyOrder(Placement::new(first, ooo_window_packets))
                 }
-                Recovery::GoBackN | Recovery::None => PsnCheck::InOrder(Responder::new(first)),
+                Recovery::GoBackN => PsnCheck::InOrder(Responder::new(first)),
+                Recovery::None => PsnCheck::Unreliable(UcReceiver::new(first)),
             },
             memory: settings.memory,
             receives: VecDeque::new(),
@@ -124,6 +132,7 @@ impl ReceiveQueue {
         match &self.psn_check {
             PsnCheck::InOrder(responder) => responder.message_sequence(),
             PsnCheck::AnyOrder(placement) => placement.newest().value(),
+            PsnCheck::Unreliable(_) => 0,
         }
     }
 
@@ -138,6 +147,7 @@ impl ReceiveQueue {
         let is_new = match &self.psn_check {
             PsnCheck::InOrder(responder) => request.bth().psn == responder.expected(),
             PsnCheck::AnyOrder(placement) => placement.is_new(request.bth().psn),
+            PsnCheck::Unreliable(receiver) => receiver.accepts(request.bth().psn, position(request)),
         };
         if !is_new {
             return Taken::Checked(self.check_psn(config, request), None);
@@ -153,6 +163,12 @@ impl ReceiveQueue {
                 let bytes = request.payload().len() as u32;
                 // The target of 0 bytes was not checked.
                 Taken::Checked(arrival, (bytes > 0).then_some(Placed { target, bytes }))
+            }
+            Err(_) if matches!(self.psn_check, PsnCheck::Unreliable(_)) => {
+                // The rest of its message continues none, and is dropped.
+                self.message = None;
+                self.check_psn(config, request);
+                Taken::Dropped
             }
             Err(NoTarget::NotReady) => {
                 if let PsnCheck::InOrder(responder) = &mut self.psn_check {
@@ -205,24 +221,31 @@ impl ReceiveQueue {
     }
 
     fn check_psn(&mut self, config: &Config, request: &Received<'_>) -> Arrival {
-        let (opcode, psn, ack_request) = (request.bth().opcode, request.bth().psn, request.bth().ack_request);
+        let (psn, ack_request) = (request.bth().psn, request.bth().ack_request);
         match &mut self.psn_check {
-            PsnCheck::InOrder(responder) => {
-                let position = Position::new(opcode.starts_message(), opcode.ends_message());
-                responder.on_packet(config, psn, position, ack_request)
-            }
+            PsnCheck::InOrder(responder) => responder.on_packet(config, psn, position(request), ack_request),
             PsnCheck::AnyOrder(placement) => placement.on_packet(config, psn, ack_request),
+            PsnCheck::Unreliable(receiver) => Arrival {
+                disposition: match receiver.on_packet(psn, position(request)) {
+                    UcDisposition::Accepted | UcDisposition::CompletesMessage => Disposition::Accepted,
+                    UcDisposition::Dropped => Disposition::OutOfOrder,
+                },
+                reply: None,
+            },
         }
     }
 
     /// Determines the target of the payload of the next request.
     fn find_target(&self, config: &Config, request: &Received<'_>) -> Result<PayloadTarget, NoTarget> {
         use Opcode as Code;
-        let (opcode, bytes) = (request.bth().opcode, request.payload().len() as u64);
+        let (opcode, bytes) = (request.bth().opcode.reliable(), request.payload().len() as u64);
         self.check_length(config, opcode, bytes)?;
+        // On an unreliable connection, the message before First or Only may have a gap (IBTA 9.8).
+        let is_message_over = opcode.starts_message() && matches!(self.psn_check, PsnCheck::Unreliable(_));
+        let message = if is_message_over { None } else { self.message };
         // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
         // Only start one.
-        let target = match (opcode, self.message) {
+        let target = match (opcode, message) {
             (Code::WriteFirst | Code::WriteOnly | Code::WriteOnlyWithImmediate, None) => {
                 let reth = request.reth().ok_or(INVALID)?;
                 self.check_access(reth)?;
@@ -257,7 +280,7 @@ impl ReceiveQueue {
             (true, true) => bytes <= mtu_bytes,
         };
         let is_only = matches!(opcode, Opcode::WriteOnly | Opcode::WriteOnlyWithImmediate);
-        let is_supported = is_only || matches!(self.psn_check, PsnCheck::InOrder(_));
+        let is_supported = is_only || !matches!(self.psn_check, PsnCheck::AnyOrder(_));
         if is_right && is_supported { Ok(()) } else { Err(INVALID) }
     }
 
@@ -329,9 +352,14 @@ impl ReceiveQueue {
     }
 }
 
+/// Position of a request in its message.
+const fn position(request: &Received<'_>) -> Position {
+    Position::new(request.bth().opcode.starts_message(), request.bth().opcode.ends_message())
+}
+
 /// Whether a packet ends a message that consumes a receive.
 const fn consumes_receive(opcode: Opcode) -> bool {
-    opcode.has_immediate() || matches!(opcode, Opcode::SendLast | Opcode::SendOnly)
+    opcode.has_immediate() || matches!(opcode.reliable(), Opcode::SendLast | Opcode::SendOnly)
 }
 
 impl Write {

@@ -1,9 +1,10 @@
 //! Sending half of a queue pair: posted work, its recovery and its pacing.
 
 use super::sender::{Sender, source};
-use super::{Completion, PostError, Received, Settings, Source, Status, WorkId};
+use super::{Completion, Origin, PostError, Received, Settings, Source, Status, WorkId};
 use crate::{
-    AckOutcome, Config, Controller, Feedback, Position, RateControl, Requester, TimeoutOutcome, Verb,
+    AckOutcome, Config, Controller, Feedback, Position, RateControl, Recovery, Requester, TimeoutOutcome,
+    Verb,
 };
 use std::collections::VecDeque;
 use units::{Instant, Span};
@@ -121,7 +122,7 @@ impl SendQueue {
         let Posted { verb, bytes, address, immediate, .. } = posted;
         let is_last = transmit.offset_bytes + u64::from(packet.payload_bytes) == bytes;
         let immediate = immediate.filter(|_| is_last);
-        let opcode = opcode(verb, packet.position, immediate);
+        let opcode = opcode(config, verb, packet.position, immediate);
         let reth = reth::Repr {
             virtual_address: address + transmit.offset_bytes,
             remote_key: self.remote_key,
@@ -131,7 +132,7 @@ impl SendQueue {
         self.is_paced = self.requester.can_transmit(config, window_packets);
         // A packet that closes the window requests the ACK that reopens it, since other responders
         // acknowledge only packets that request it. Except a READ, which is always answered.
-        let closes = !self.is_paced && verb != Verb::Read && !config.recovery.is_selective();
+        let closes = !self.is_paced && verb != Verb::Read && config.recovery == Recovery::GoBackN;
         Some(DataPacket {
             opcode,
             psn: packet.psn,
@@ -140,6 +141,19 @@ impl SendQueue {
             source: source(&posted, &transmit),
             is_retransmission: packet.is_retransmission,
         })
+    }
+
+    /// A packet with this payload was sent: without acknowledgements, the last one of a work request completes
+    /// it.
+    pub(super) fn on_sent(&mut self, sent: Source, done: &mut VecDeque<Completion>) {
+        let Some(&Posted { work, bytes, .. }) = self.posted.front() else { return };
+        let end_bytes = |offset_bytes| offset_bytes + u64::from(sent.bytes);
+        let is_last = matches!(sent.origin, Origin::Work { work: of, offset_bytes }
+            if of == work && end_bytes(offset_bytes) == bytes);
+        if is_last && self.requester.on_last_sent() {
+            self.posted.pop_front();
+            done.push_back(Completion::new(work, Status::Success, bytes));
+        }
     }
 
     /// A response to a READ of the peer is sent at `now`.
@@ -359,9 +373,13 @@ const fn check_write(config: &Config, posted: &Posted) -> Result<(), PostError> 
 }
 
 /// Operation code; only the last packet has immediate data.
-const fn opcode(verb: Verb, position: Position, immediate: Option<u32>) -> Opcode {
+fn opcode(config: &Config, verb: Verb, position: Position, immediate: Option<u32>) -> Opcode {
     let opcode = verb.opcode(position);
-    if immediate.is_some() { opcode.with_immediate() } else { opcode }
+    let opcode = if immediate.is_some() { opcode.with_immediate() } else { opcode };
+    match config.recovery {
+        Recovery::None => opcode.unreliable().unwrap_or(opcode),
+        Recovery::GoBackN | Recovery::Selective { .. } => opcode,
+    }
 }
 
 /// Headers after the base transport header.

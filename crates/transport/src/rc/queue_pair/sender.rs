@@ -1,10 +1,13 @@
-//! Common interface of the two requesters of a queue pair: the one for bulk WRITEs or, on queue pairs with
-//! READs, the one for every verb.
+//! Common interface of the requesters of a queue pair: the one for bulk WRITEs, on queue pairs with READs the
+//! one for every verb, and without recovery the sender of an unreliable connection.
 
 use super::send::{Acknowledgement, Posted};
 use super::{Origin, Settings, Source};
 use crate::rc::verbs::Awaited;
-use crate::{AckOutcome, Config, Requester, ResponseOutcome, TimeoutOutcome, Transmit, Verb, VerbRequester};
+use crate::{
+    AckOutcome, Config, NextPacket, Recovery, Requester, ResponseOutcome, TimeoutOutcome, Transmit, UcSender,
+    Verb, VerbRequester,
+};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -12,18 +15,25 @@ use wire::Psn;
 /// Uncompleted work, oldest first.
 type Works = VecDeque<Posted>;
 
-/// Either requester behind one interface.
+/// One of the requesters behind one interface. An unreliable connection receives no answers, so those of its
+/// peer have no effect.
 #[derive(Debug)]
 pub(super) enum Sender {
     Bulk(Requester),
     Verbs(VerbRequester),
+    Unreliable {
+        sender: UcSender,
+        /// Oldest work requests with all packets polled.
+        polled: usize,
+    },
 }
 
 impl Sender {
     pub(super) fn new(settings: &Settings) -> Self {
-        match settings.reads.requested_max {
-            0 => Self::Bulk(Requester::new(settings.first_psn)),
-            readings => Self::Verbs(VerbRequester::new(settings.first_psn, readings as usize)),
+        match (settings.config.recovery, settings.reads.requested_max) {
+            (Recovery::None, _) => Self::Unreliable { sender: UcSender::new(settings.first_psn), polled: 0 },
+            (_, 0) => Self::Bulk(Requester::new(settings.first_psn)),
+            (_, readings) => Self::Verbs(VerbRequester::new(settings.first_psn, readings as usize)),
         }
     }
 
@@ -36,6 +46,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) => requester.post(config, bytes),
             Self::Verbs(requester) => requester.post(config, verb, bytes),
+            Self::Unreliable { sender, .. } => sender.post(),
         }
     }
 
@@ -45,6 +56,7 @@ impl Sender {
             Self::Verbs(requester) => {
                 requester.can_transmit_within(window_packets.min(config.window_packets))
             }
+            Self::Unreliable { sender, .. } => sender.can_transmit(),
         }
     }
 
@@ -67,6 +79,23 @@ impl Sender {
                 let may = requester.can_transmit_within(within);
                 may.then(|| requester.poll_transmit(config, now))?.map(|sent| sent.transmit)
             }
+            Self::Unreliable { sender, polled } => {
+                let open = *polled;
+                let next = sender.poll_transmit(config, |index| works[open + index].bytes)?;
+                *polled += usize::from(next.completes);
+                Some(Transmit { packet: NextPacket { work: open, ..next.transmit.packet }, ..next.transmit })
+            }
+        }
+    }
+
+    /// The last packet of the oldest work request was sent: true if that completes it.
+    pub(super) const fn on_last_sent(&mut self) -> bool {
+        match self {
+            Self::Bulk(_) | Self::Verbs(_) => false,
+            Self::Unreliable { polled, .. } => {
+                *polled -= 1;
+                true
+            }
         }
     }
 
@@ -74,13 +103,14 @@ impl Sender {
         match self {
             Self::Bulk(requester) => requester.in_flight_packets(),
             Self::Verbs(requester) => requester.outstanding_packets() as u32,
+            Self::Unreliable { .. } => 0,
         }
     }
 
     pub(super) const fn is_resending(&self) -> bool {
         match self {
             Self::Bulk(requester) => requester.is_resending(),
-            Self::Verbs(_) => false,
+            Self::Verbs(_) | Self::Unreliable { .. } => false,
         }
     }
 
@@ -88,6 +118,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) => requester.deadline(),
             Self::Verbs(requester) => requester.deadline(),
+            Self::Unreliable { .. } => Instant::NEVER,
         }
     }
 
@@ -95,6 +126,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) => requester.on_timeout(config, now, |index| works[index].bytes),
             Self::Verbs(requester) => requester.on_timeout(config, now),
+            Self::Unreliable { .. } => TimeoutOutcome::NotDue,
         }
     }
 
@@ -109,6 +141,7 @@ impl Sender {
             }
             Self::Bulk(requester) => requester.on_ack(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_ordered_ack(config, now, psn),
+            Self::Unreliable { .. } => AckOutcome::default(),
         }
     }
 
@@ -123,6 +156,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) => requester.on_ack(config, now, newest, |index| works[index].bytes),
             Self::Verbs(requester) => requester.on_ack(config, now, newest),
+            Self::Unreliable { .. } => AckOutcome::default(),
         }
     }
 
@@ -136,6 +170,7 @@ impl Sender {
             }
             Self::Bulk(requester) => requester.on_nak(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_nak(config, now, psn),
+            Self::Unreliable { .. } => AckOutcome::default(),
         }
     }
 
@@ -162,7 +197,7 @@ impl Sender {
     /// The next expected response to a READ.
     pub(super) fn awaited(&self, config: &Config) -> Option<Awaited> {
         match self {
-            Self::Bulk(_) => None,
+            Self::Bulk(_) | Self::Unreliable { .. } => None,
             Self::Verbs(requester) => requester.awaited(config),
         }
     }
@@ -170,7 +205,7 @@ impl Sender {
     /// Processes a response to a READ.
     pub(super) fn on_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
         match self {
-            Self::Bulk(_) => ResponseOutcome::default(),
+            Self::Bulk(_) | Self::Unreliable { .. } => ResponseOutcome::default(),
             Self::Verbs(requester) => requester.on_read_response(config, now, psn),
         }
     }
@@ -180,6 +215,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) => bulk_work_at(requester, config, psn, works),
             Self::Verbs(requester) => requester.work_at(psn),
+            Self::Unreliable { .. } => None,
         }
     }
 }

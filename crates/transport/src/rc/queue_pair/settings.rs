@@ -88,7 +88,7 @@ impl Settings {
         if RoceMtu::from_bytes(config.mtu_bytes).is_none() {
             return Err(SettingsError::Mtu { found: config.mtu_bytes });
         }
-        if config.recovery == Recovery::None {
+        if config.recovery == Recovery::None && self.rate.uses_acks() {
             return Err(SettingsError::Recovery);
         }
         self.check_reads()?;
@@ -104,7 +104,7 @@ impl Settings {
         if *reads == Reads::NONE {
             return Ok(());
         }
-        if config.recovery.is_selective() || self.rate.uses_acks() {
+        if config.recovery != Recovery::GoBackN || self.rate.uses_acks() {
             return Err(SettingsError::Reads);
         }
         // Responses use PSNs, and those in flight must be distinguishable (IBTA 9.7.2).

@@ -60,7 +60,7 @@ fn rows(
             completed_ps: Some(shown(sender, completed)),
             seen: SentCounts::default(),
         });
-        let (delivered_ps, seen) = (shown(receiver, delivered), ReceivedCounts::default());
+        let (delivered_ps, seen) = (Some(shown(receiver, delivered)), ReceivedCounts::default());
         received.push(ReceivedHalf { chunk, pass: 0, delivered_ps, seen });
     }
     let streams = ([write_sent(&sent, &jobs).unwrap()], [write_received(&received, &jobs).unwrap()]);
@@ -83,7 +83,7 @@ fn a_chunk_with_wrong_payload_has_failed_though_it_was_acknowledged() {
             seen: SentCounts::default(),
         };
         let seen = ReceivedCounts { is_verified, ..ReceivedCounts::default() };
-        let received = ReceivedHalf { chunk: 0, pass: 0, delivered_ps: 5, seen };
+        let received = ReceivedHalf { chunk: 0, pass: 0, delivered_ps: Some(5), seen };
         let streams = ([write_sent(&[sent], &jobs).unwrap()], [write_received(&[received], &jobs).unwrap()]);
         let known = BTreeMap::new();
         let halves = Halves { sent: &streams.0, received: &streams.1, clocks: &known };
