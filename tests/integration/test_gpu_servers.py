@@ -98,7 +98,7 @@ def limit(collective: str, servers: int, gpus: int, algorithm: str = "ring", ran
     ("collective", "servers", "gpus", "algorithm", "expected"),
     [
         ("all-reduce", 64, 8, "ring", 8 * GOODPUT * (511 / 512) / (63 / 64)),
-        ("all-gather", 2, 8, "ring", 450.0),
+        ("all-gather", 2, 8, "ring", 450.0 * 8 / 7),
         ("all-reduce", 2, 8, "nvls-tree", 8 * GOODPUT * (15 / 16) / (1 / 2)),
         ("all-reduce", 1, 8, "ring", 450.0),
         ("all-reduce", 16, 1, "ring", GOODPUT),

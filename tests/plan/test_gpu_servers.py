@@ -220,7 +220,7 @@ def test_a_ring_has_a_rail_for_each_channel() -> None:
         "chunk_bytes": 2 << 20,
         "slice_bytes": 1 << 20,
         "window_messages": 4,
-        "scale_up": {"hops": 7, "rate_bps": 3_600_000_000_000 // 16, "latency_ps": 936_250},
+        "scale_up": {"hops": 7, "rate_bps": 370_800 * 8_000_000 * 8 // 7 // 16, "latency_ps": 936_250},
     }
 
 

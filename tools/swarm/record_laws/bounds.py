@@ -46,10 +46,7 @@ def _bounds(job: JobRecord, figures: Mapping[str, Any]) -> Iterator[tuple[str, b
     )
     # Times are rounded down to a picosecond, which shows where messages have no latency.
     of_rounding = 1 + job.chunks.height / (time_ms * 1e9) if time_ms else 1
-    # Where the scale-up domain limits, the ideal leaves out that the last GPU of a ring in a server sends to
-    # the network instead, and the model of trees that GPUs pass data up and down.
-    most = 200 if job.nccl and job.nccl["kind"] != "peers" else 100
-    yield "a share of the ideal is at most 100 %", ideal is None or 0 < ideal <= most * eps * of_rounding
+    yield "a share of the ideal is at most 100 %", ideal is None or 0 < ideal <= 100 * eps * of_rounding
     yield "Jain's index is above 0 and at most 1", fairness is None or 0 < fairness <= eps
     if time_ms is None:
         return

@@ -235,6 +235,8 @@ def _busbw_limit_of_servers(record: Record, job: JobRecord) -> float | None:
     if collective in ("all-reduce", "all-gather", "reduce-scatter"):
         if job.pattern["algorithm"] == "nvls-tree":
             inside *= 2 * (ranks - 1) / ranks * gpus / (gpus + 1)
+        elif servers > 1:
+            inside *= gpus / (gpus - 1)
         between = outside * (ranks - 1) / ranks * servers / max(servers - 1, 1)
     elif collective in ("broadcast", "reduce"):
         between = outside

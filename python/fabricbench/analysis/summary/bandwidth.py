@@ -127,7 +127,8 @@ class _Servers:
         """Return the highest bus bandwidth for a rate of an adapter, and of a GPU to those of its server.
 
         Each server receives all data of a collective but its own part, over its adapters; each GPU receives
-        what GPUs of its server have for it over the scale-up domain. Where its switches reduce (NVLS), a GPU
+        what GPUs of its server have for it over the scale-up domain, but for the one whose data come from
+        the network. Where its switches reduce (NVLS), a GPU
         sends all data once, and the part of which it is the head again.
         """
         collective = pattern["collective"]
@@ -137,6 +138,8 @@ class _Servers:
         if collective in _ONCE_PER_SERVER:
             if pattern["algorithm"] == _NVLS_TREE:
                 scale_up *= 2 * _all_but_one(ranks) * self.gpus / (self.gpus + 1)
+            elif self.servers > 1:
+                scale_up *= self.gpus / (self.gpus - 1)
             if self.servers == 1:
                 return scale_up
             return min(of_server * _all_but_one(ranks) / _all_but_one(self.servers), scale_up)

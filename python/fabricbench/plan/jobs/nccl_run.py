@@ -168,14 +168,18 @@ def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, Nccl
 def _scale_up_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool) -> int:
     """Return the rate at which NCCL's kernels move data between GPUs [bit/s].
 
-    It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper). With
-    NVLS each GPU sends all its data to the switch and 1/g of the sums of g GPUs, at the rules' efficiency.
+    It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper). In rings
+    and chains of g GPUs the last one sends to the network, so that a GPU sends (g - 1)/g of all channels
+    inside its server. With NVLS it sends all its data to the switch and 1/g of the sums, at the rules'
+    efficiency.
     """
     assert server.scale_up is not None, "`check_server` refuses it"
     rate_bps = server.scale_up.rate_bps
     if answer["nvlink_of_gpu"] is not None:
         rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * _MBYTE_BITS)
-    return int(rate_bps * answer["nvls_efficiency"] / (1 + 1 / server.gpus)) if is_nvls else rate_bps
+    if is_nvls:
+        return int(rate_bps * answer["nvls_efficiency"] / (1 + 1 / server.gpus))
+    return rate_bps * server.gpus // max(1, server.gpus - 1)
 
 
 def is_modelled(chosen: NcclChosen) -> bool:
