@@ -52,16 +52,16 @@ pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
 /// # Errors
 /// When one has no schedule that can be listed or numbered, or no path.
 pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> {
-    jobs_standing_for(None, spec, paths)
+    jobs_representing(None, spec, paths)
 }
 
 /// Same as [`jobs_of`], on servers that stand for so many.
-pub(crate) fn jobs_standing_for(
+pub(crate) fn jobs_representing(
     servers: Option<u32>,
     spec: &RunSpec,
     paths: &Paths,
 ) -> Result<Jobs, SpecError> {
-    let mut jobs = Jobs::new(spec).standing_for(servers);
+    let mut jobs = Jobs::new(spec).representing(servers);
     for (index, job) in spec.jobs.iter().enumerate() {
         jobs.add_scheduled(spec, index as u32, job)?;
     }

@@ -291,7 +291,7 @@ pub struct Jobs {
     has_control_messages: bool,
     /// Whether rounds of any job differ: see [`Jobs::round`].
     has_cycles: bool,
-    /// See [`Jobs::standing_for`].
+    /// See [`Jobs::representing`].
     servers: Option<u32>,
     /// Ports of each GPU of a server; empty if hosts are not servers.
     adapters_of_gpu: Vec<Vec<u16>>,
@@ -326,7 +326,7 @@ impl Jobs {
     /// The same jobs, in which the servers of rings of NCCL stand for so many: all are equal, so the
     /// schedule has the steps of all and the transfers of a few.
     #[must_use]
-    pub fn standing_for(self, servers: Option<u32>) -> Self {
+    pub fn representing(self, servers: Option<u32>) -> Self {
         Self { servers, ..self }
     }
 

@@ -103,7 +103,7 @@ fn of_round(
 ) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
-        return nccl_schedule(config, name, shape, &server_ranks(job).standing_for(servers));
+        return nccl_schedule(config, name, shape, &server_ranks(job).representing(servers));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };

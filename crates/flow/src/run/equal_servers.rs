@@ -54,7 +54,7 @@ impl EqualServers {
     }
 
     /// Number of chunks for which a chunk stands: those of one of the two servers stand for all but one.
-    pub(crate) fn standing_for(&self, jobs: &Jobs, chunk: u32) -> u64 {
+    pub(crate) fn represented_by(&self, jobs: &Jobs, chunk: u32) -> u64 {
         self.count.map_or(1, |count| {
             let pair = jobs.queue_pair(jobs.chunk(chunk).queue_pair);
             if pair.src_host < pair.dst_host { u64::from(count) - 1 } else { 1 }
@@ -67,7 +67,7 @@ impl EqualServers {
         let count = jobs.schedules[job].transfers().len() as u32 * jobs.parts;
         match self.count {
             None => count.into(),
-            Some(_) => (first..first + count).map(|chunk| self.standing_for(jobs, chunk)).sum(),
+            Some(_) => (first..first + count).map(|chunk| self.represented_by(jobs, chunk)).sum(),
         }
     }
 
@@ -76,7 +76,7 @@ impl EqualServers {
         match self.count {
             None => jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum(),
             Some(_) => (0..jobs.chunk_count())
-                .map(|chunk| jobs.chunk(chunk).bytes * self.standing_for(jobs, chunk))
+                .map(|chunk| jobs.chunk(chunk).bytes * self.represented_by(jobs, chunk))
                 .sum(),
         }
     }

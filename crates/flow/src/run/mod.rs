@@ -13,7 +13,7 @@ use crate::output::progress::{Progress, ProgressReporter};
 use crate::output::recorder::Recorder;
 use crate::output::{ChunkTimes, FlowSummary, JobResult, row};
 use crate::rings::Rings;
-use crate::set_up::{jobs_of, jobs_standing_for, paths_of};
+use crate::set_up::{jobs_of, jobs_representing, paths_of};
 use crate::sharing::Sharing;
 use crate::sharing::queued_flows::FlowProgress;
 use crate::sharing::sender_port::NewFlow;
@@ -115,7 +115,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     let mut paths = paths_of(spec)?;
     if let Some(servers) = EqualServers::find(spec, &paths) {
         let spec = EqualServers::first_two(spec);
-        let jobs = jobs_standing_for(servers.count(), &spec, &paths)?;
+        let jobs = jobs_representing(servers.count(), &spec, &paths)?;
         return by_events(&spec, paths, jobs, servers, observer);
     }
     let rings = Rings::find(spec, &mut paths);
@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
         let parts = self.jobs.chunk(chunk);
-        self.delivered_bytes += parts.bytes * self.servers.standing_for(&self.jobs, chunk);
+        self.delivered_bytes += parts.bytes * self.servers.represented_by(&self.jobs, chunk);
         if self.states[parts.job as usize].is_independent {
             return self.acknowledged(slot, acknowledged_at);
         }
@@ -443,7 +443,7 @@ impl<'a> Run<'a> {
         let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
-        let count = self.servers.standing_for(&self.jobs, number);
+        let count = self.servers.represented_by(&self.jobs, number);
         self.recorder.push(number, row(&self.jobs, number, sent, &times), count);
         let state = &mut self.states[chunk.job as usize];
         state.complete += count;

@@ -157,7 +157,7 @@ impl NcclProtocol {
 pub struct ServerRanks {
     servers: Vec<Vec<(u32, Rank)>>,
     /// Number of servers of the collective, if these stand for more.
-    standing_for: Option<u32>,
+    represents: Option<u32>,
 }
 
 impl ServerRanks {
@@ -173,14 +173,14 @@ impl ServerRanks {
             }
             servers[number].push((gpu, rank));
         }
-        Self { servers, standing_for: None }
+        Self { servers, represents: None }
     }
 
     /// The same servers, which stand for so many equal ones in rings of all-reduce, all-gather and
     /// reduce-scatter: as each server does what the one before it does, these have the steps of all.
     #[must_use]
-    pub fn standing_for(self, servers: Option<u32>) -> Self {
-        Self { standing_for: servers, ..self }
+    pub fn representing(self, servers: Option<u32>) -> Self {
+        Self { represents: servers, ..self }
     }
 
     /// Number of servers.
