@@ -38,6 +38,8 @@ mod rings;
 mod run;
 mod set_up;
 mod sharing;
+#[cfg(test)]
+mod testing;
 
 pub use busiest_link::{BusiestLink, busiest_link};
 pub use estimate::{Estimate, estimate};

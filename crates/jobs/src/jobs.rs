@@ -267,10 +267,9 @@ fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
 }
 
 /// Ports of sender and receiver on the channels of a job, followed by those of their clearances, which take
-/// the opposite way; none if its queue pairs take those of the GPUs.
+/// the opposite direction; none if its queue pairs take those of the GPUs.
 fn channel_ports(job: &JobSpec) -> Vec<[u16; 2]> {
-    let nccl = job.work.collective().and_then(|collective| collective.nccl.as_ref());
-    let Some(NcclConfig::Ring(channels) | NcclConfig::Tree(channels)) = nccl else { return Vec::new() };
+    let Some(channels) = job.work.nccl().and_then(NcclConfig::channels) else { return Vec::new() };
     let there = channels.channels.iter().map(|channel| [channel.send_nic, channel.receive_nic]);
     there.clone().chain(there.map(|[from, to]| [to, from])).collect()
 }

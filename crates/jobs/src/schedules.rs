@@ -207,7 +207,7 @@ pub fn volume(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Volume, SpecE
 /// Volume of a round of a collective as NCCL runs it; `None` for other work.
 fn nccl_volume_of(spec: &RunSpec, index: u32, job: &JobSpec) -> Option<Result<Volume, SpecError>> {
     let collective = job.work.collective()?;
-    let (config, pattern) = (collective.nccl.as_ref()?, &collective.pattern);
+    let (config, pattern) = (job.work.nccl()?, &collective.pattern);
     let shape = Shape { data_bytes: collective.mean_round_bytes(), ..shape(spec, job, pattern) };
     let volume = nccl_volume(config, &pattern.collective, &shape, &server_ranks(job));
     Some(volume.map_err(|error| job_refusal(index, job, &error)))

@@ -276,6 +276,24 @@ impl Graph {
         if ports == 1 { self.pair_of_ports(src, dst, 0) } else { self.nearest_attachments(src, dst, ports) }
     }
 
+    /// Host ports of data between two hosts: those given, otherwise those of [`Self::attachments_between`].
+    ///
+    /// # Panics
+    /// If the graph has no such host or port.
+    #[inline]
+    #[must_use]
+    pub fn attachments_on(
+        &self,
+        [src, dst]: [HostId; 2],
+        ports: Option<[u16; 2]>,
+        part: u32,
+    ) -> (AttachmentId, AttachmentId) {
+        match ports {
+            Some([from, to]) => (self.attachment_of(src, from), self.attachment_of(dst, to)),
+            None => self.attachments_between(src, dst, part),
+        }
+    }
+
     const fn plane(&self, src: HostId, dst: HostId, part: u32) -> u16 {
         let sum = src.0 as u64 + dst.0 as u64 + part as u64;
         (sum % self.planes as u64) as u16

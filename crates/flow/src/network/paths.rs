@@ -141,13 +141,7 @@ impl Paths {
 
     /// Host ports of the data of a queue pair.
     fn ends(&self, pair: &QueuePair) -> (AttachmentId, AttachmentId) {
-        let graph = &self.network.graph;
-        match pair.ports {
-            Some([from, to]) => {
-                (graph.attachment_of(pair.src_host, from), graph.attachment_of(pair.dst_host, to))
-            }
-            None => graph.attachments_between(pair.src_host, pair.dst_host, pair.part),
-        }
+        self.network.graph.attachments_on([pair.src_host, pair.dst_host], pair.ports, pair.part)
     }
 
     /// The path of a chunk.

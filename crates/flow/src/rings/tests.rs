@@ -2,40 +2,14 @@
 
 use super::Rings;
 use crate::output::FlowSummary;
-use crate::output::progress::Progress;
 use crate::run::{EqualServers, by_events, run};
 use crate::set_up::{jobs_of, paths_of};
-use jobs::{Observer, Stopped};
+use crate::testing::Rows;
 use proptest::prelude::*;
-use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
 use spec::{
     ChunksObserved, CollectiveSpec, FatTree, ForwardingSpec, JobSpec, MultiPlane, QpMode, RateControlSpec,
     RunSpec, TopologySpec, Work,
 };
-
-/// All output of a run.
-#[derive(Default)]
-struct Told {
-    chunks: Vec<ChunkRow>,
-    steps: Vec<ChunkStepRow>,
-    times: Vec<ChunkTimeRow>,
-}
-
-impl Observer<Progress> for Told {
-    fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
-        match batch {
-            Batch::Chunks(rows) => self.chunks.extend(rows),
-            Batch::ChunkSteps(rows) => self.steps.extend(rows),
-            Batch::ChunkTimes(rows) => self.times.extend(rows),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn progress(&mut self, _: Progress) -> Result<(), Stopped> {
-        Ok(())
-    }
-}
 
 /// One ring of eight hosts in two pods of two leaves; senders are paced.
 fn ring() -> RunSpec {
@@ -50,16 +24,16 @@ fn collective_of(job: &mut JobSpec) -> &mut CollectiveSpec {
     }
 }
 
-fn without_events(spec: &RunSpec) -> (Told, FlowSummary) {
-    let mut told = Told::default();
+fn without_events(spec: &RunSpec) -> (Rows, FlowSummary) {
+    let mut told = Rows::default();
     let summary = run(spec, &mut told).unwrap();
     (told, summary)
 }
 
-fn with_events(spec: &RunSpec) -> (Told, FlowSummary) {
+fn with_events(spec: &RunSpec) -> (Rows, FlowSummary) {
     let paths = paths_of(spec).unwrap();
     let jobs = jobs_of(spec, &paths).unwrap();
-    let mut all = Told::default();
+    let mut all = Rows::default();
     let summary = by_events(spec, paths, jobs, EqualServers::default(), &mut all).unwrap();
     (all, summary)
 }
@@ -133,7 +107,7 @@ fn a_step_takes_what_its_slowest_way_takes() {
     // Blocks of 1 MB in two messages, as all-gather: each passes every hop but one.
     let mut spec = ring();
     collective_of(&mut spec.jobs[0]).pattern.collective = "all-gather".into();
-    let mut told = Told::default();
+    let mut told = Rows::default();
     let summary = run(&spec, &mut told).unwrap();
     let alone = |rank: u32| {
         let row = told.chunks.iter().find(|row| row.step == 0 && row.src_rank == rank).unwrap();

@@ -8,7 +8,7 @@
 use crate::checks::is_sprayed;
 use crate::network::paths::Paths;
 use jobs::Jobs;
-use spec::{ChunksObserved, JobSpec, NcclConfig, RunSpec};
+use spec::{ChunksObserved, JobSpec, RunSpec};
 use topology::Graph;
 use units::{HostId, NodeId};
 
@@ -22,10 +22,9 @@ impl EqualServers {
     /// Those of a spec whose only job is a ring of NCCL, unless each chunk gets a row.
     pub(crate) fn find(spec: &RunSpec, paths: &Paths) -> Option<Self> {
         let [job] = &spec.jobs[..] else { return None };
-        let collective = job.work.collective()?;
-        let Some(NcclConfig::Ring(channels)) = &collective.nccl else { return None };
-        let go_round = ["all-reduce", "all-gather", "reduce-scatter"];
-        let goes_round = go_round.contains(&collective.pattern.collective.as_str());
+        let nccl = job.work.nccl()?;
+        let channels = nccl.channels()?;
+        let goes_round = nccl.cycles(&job.work.pattern()?.collective).is_some();
         let servers = servers_of(job);
         let has_all_rows = spec.observe.chunks == ChunksObserved::All;
         if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
@@ -108,37 +107,13 @@ fn are_on_one_switch(graph: &Graph, servers: &[u32], nics: [u16; 2]) -> bool {
 mod tests {
     use super::*;
     use crate::output::FlowSummary;
-    use crate::output::progress::Progress;
     use crate::run::{by_events, run};
     use crate::set_up::{jobs_of, paths_of};
-    use ::jobs::{Observer, Stopped};
-    use record::{Batch, ChunkStepRow, ChunkTimeRow};
+    use crate::testing::Rows;
     use spec::{
-        NcclChannel, NcclChannels, NcclProtocol, QpMode, RailOptimised, ScaleUpHops, ServerSpec,
+        NcclChannel, NcclChannels, NcclConfig, NcclProtocol, QpMode, RailOptimised, ScaleUpHops, ServerSpec,
         TopologySpec, Work,
     };
-
-    /// Counts of chunks.
-    #[derive(Default)]
-    struct Counts {
-        steps: Vec<ChunkStepRow>,
-        times: Vec<ChunkTimeRow>,
-    }
-
-    impl Observer<Progress> for Counts {
-        fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
-            match batch {
-                Batch::ChunkSteps(rows) => self.steps.extend(rows),
-                Batch::ChunkTimes(rows) => self.times.extend(rows),
-                _ => {}
-            }
-            Ok(())
-        }
-
-        fn progress(&mut self, _: Progress) -> Result<(), Stopped> {
-            Ok(())
-        }
-    }
 
     /// A ring of `servers` servers of three GPUs, each with an adapter on its rail.
     fn ring(servers: u32, collective: &str, bytes: u64) -> RunSpec {
@@ -184,12 +159,12 @@ mod tests {
             let paths = paths_of(&spec).unwrap();
             assert!(EqualServers::find(&spec, &paths).is_some());
             let jobs = jobs_of(&spec, &paths).unwrap();
-            let (mut of_all, mut of_two) = (Counts::default(), Counts::default());
+            let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
             let all = by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
             let two = run(&spec, &mut of_two).unwrap();
             let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
             assert_eq!(facts(&two), facts(&all));
-            let text = |counts: &Counts| format!("{:?} {:?}", counts.steps, counts.times);
+            let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
             assert_eq!(text(&of_two), text(&of_all));
             assert!(two.events < all.events);
         }

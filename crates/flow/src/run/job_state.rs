@@ -24,7 +24,7 @@ impl JobState {
         let (schedule, times) = (&jobs.schedules[job], JobTimes::new(spec, job as u32));
         Self {
             progress: Progress::of_schedule(schedule, spec.jobs[job].hosts.len() as u32, jobs.parts, times),
-            is_nccl: spec.jobs[job].work.collective().is_some_and(|collective| collective.nccl.is_some()),
+            is_nccl: spec.jobs[job].work.nccl().is_some(),
             is_independent: schedule.independent_bytes().is_some(),
             chunks: servers.chunks(jobs, job),
             complete: 0,

@@ -91,9 +91,10 @@ fn check_hosts(
 /// Checks that each rank of a job on servers has a GPU of its own, and others none.
 fn check_gpus(spec: &RunSpec, job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
     let Some(server) = &spec.fabric.server else {
-        let is_library = job.work.collective().is_some_and(|collective| collective.nccl.is_some());
         require(job.gpus.is_empty(), || unsupported(field("gpus"), "given without servers", "none"))?;
-        return require(!is_library, || unsupported(field("work.nccl"), "given without servers", "none"));
+        return require(job.work.nccl().is_none(), || {
+            unsupported(field("work.nccl"), "given without servers", "none")
+        });
     };
     require(job.gpus.len() == job.hosts.len(), || {
         unsupported(
@@ -107,11 +108,7 @@ fn check_gpus(spec: &RunSpec, job: &JobSpec, field: &dyn Fn(&str) -> String) -> 
         let name = format!("gpus[{rank}]");
         require(u64::from(gpu) < gpus, || unsupported(field(&name), gpu, format!("0 to {}", gpus - 1)))?;
     }
-    let Some(NcclConfig::Ring(channels) | NcclConfig::Tree(channels)) =
-        job.work.collective().and_then(|collective| collective.nccl.as_ref())
-    else {
-        return Ok(());
-    };
+    let Some(channels) = job.work.nccl().and_then(NcclConfig::channels) else { return Ok(()) };
     let adapters = channels.channels.iter().flat_map(|channel| [channel.receive_nic, channel.send_nic]);
     match adapters.max().filter(|&most| u32::from(most) >= server.adapters) {
         Some(most) => Err(unsupported(

@@ -26,6 +26,11 @@ impl Work {
         }
     }
 
+    /// The collective as NCCL runs it, if it does.
+    pub fn nccl(&self) -> Option<&NcclConfig> {
+        self.collective()?.nccl.as_ref()
+    }
+
     /// The open-loop traffic, if it is such.
     pub const fn open_loop(&self) -> Option<&OpenLoopSpec> {
         match self {

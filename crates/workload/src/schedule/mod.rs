@@ -121,7 +121,8 @@ impl Schedule {
     /// The same schedule with [`Schedule::message`].
     pub(crate) fn of_messages(self, messages: Vec<Message>) -> Self {
         assert!([0, self.transfers().len()].contains(&messages.len()), "one for each transfer, or none");
-        Self { messages, ..self }
+        let is_payload = messages.iter().all(|&message| message == Message::Payload);
+        Self { messages: if is_payload { Vec::new() } else { messages }, ..self }
     }
 
     /// The same schedule with [`Schedule::rank_times`].

@@ -93,11 +93,9 @@ impl Writer {
 
     fn finish(self, is_blocking: bool) -> Schedule {
         let schedule = if is_blocking { self.builder.finish_blocking() } else { self.builder.finish() };
-        let is_payload = self.messages.iter().all(|&message| message == Message::Payload);
-        let messages = if is_payload { Vec::new() } else { self.messages };
         let has_times = self.times.iter().any(|&times| times != RankTimes::default());
         let times = if has_times { self.times } else { Vec::new() };
-        schedule.of_messages(messages).of_rank_times(times).of_phases(self.ends)
+        schedule.of_messages(self.messages).of_rank_times(times).of_phases(self.ends)
     }
 }
 

@@ -36,9 +36,7 @@ impl Writer {
     }
 
     pub(super) fn finish(self) -> Schedule {
-        let has_control = self.messages.iter().any(|&message| message != Message::Payload);
-        let messages = if has_control { self.messages } else { Vec::new() };
-        self.builder.finish().of_messages(messages).of_rank_times(self.times)
+        self.builder.finish().of_messages(self.messages).of_rank_times(self.times)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::schedule::CLEARANCE_BYTES;
 use crate::{Schedule, Shape, Volume, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use units::{Rank, Rate, Span};
 
 /// A collective as NCCL runs it, with the choices of its rules.
@@ -31,6 +31,27 @@ pub enum NcclConfig {
     Tree(NcclChannels),
     /// Messages from rank to rank: all-to-all, send-receive, gather, scatter.
     Peers(NcclPeers),
+}
+
+impl NcclConfig {
+    /// The channels, if it has rings or trees.
+    #[must_use]
+    pub const fn channels(&self) -> Option<&NcclChannels> {
+        match self {
+            Self::Ring(channels) | Self::Tree(channels) => Some(channels),
+            Self::Peers(_) => None,
+        }
+    }
+
+    /// How often the blocks of a collective go round its rings; `None` if they do not.
+    #[must_use]
+    pub fn cycles(&self, collective: &str) -> Option<u32> {
+        match (self, collective) {
+            (Self::Ring(_), "all-reduce") => Some(2),
+            (Self::Ring(_), "all-gather" | "reduce-scatter") => Some(1),
+            _ => None,
+        }
+    }
 }
 
 /// Channels of a ring or tree.
@@ -51,7 +72,7 @@ pub struct NcclChannels {
     /// has cleared it (CTS).
     #[schemars(range(min = 1, max = 1_024))]
     pub window_messages: u32,
-    /// Way of the data of a channel through a server.
+    /// Hops of the data of a channel through a server.
     pub scale_up: ScaleUpHops,
 }
 
@@ -164,7 +185,7 @@ impl ServerRanks {
     /// From server and GPU of each rank.
     #[must_use]
     pub fn new(places: impl Iterator<Item = (u32, u32)>) -> Self {
-        let mut numbers = std::collections::HashMap::new();
+        let mut numbers = HashMap::new();
         let mut servers: Vec<Vec<(u32, Rank)>> = Vec::new();
         for (rank, (server, gpu)) in (0..).map(Rank).zip(places) {
             let number = *numbers.entry(server).or_insert(servers.len());
@@ -235,7 +256,7 @@ pub fn nccl_schedule(
     match config {
         NcclConfig::Ring(channels) => {
             let first = servers.server_of(shape.root);
-            match ring::cycles(collective) {
+            match config.cycles(collective) {
                 Some(cycles) => ring::schedule(channels, cycles, data_bytes, servers, gpus),
                 None if collective == "broadcast" => ring::chain(channels, data_bytes, servers, first),
                 None => ring::chain(channels, data_bytes, servers, first + 1),
@@ -284,7 +305,7 @@ pub fn nccl_volume(
 ) -> Result<Volume, WorkloadError> {
     check(config, collective, shape, servers)?;
     match config {
-        NcclConfig::Ring(channels) => match ring::cycles(collective) {
+        NcclConfig::Ring(channels) => match config.cycles(collective) {
             Some(cycles) => ring::volume(channels, cycles, shape.data_bytes, servers),
             None => ring::volume_of_chain(channels, shape.data_bytes, servers),
         },

@@ -12,8 +12,8 @@ use crate::{
 };
 use units::{Rank, TransferId};
 
-/// Number of messages above which those to a peer are joined in fewer, larger ones: the way of large data is
-/// pipelined over many peers anyway.
+/// Number of messages above which those to a peer are joined in fewer, larger ones: large data are pipelined over
+/// many peers anyway.
 const MESSAGES_MAX: u64 = 1 << 21;
 
 /// The volume of [`schedule`]; with PXN as if all data changed the rail.

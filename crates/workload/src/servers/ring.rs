@@ -15,15 +15,6 @@ use crate::{
 use std::collections::VecDeque;
 use units::{Rank, Span, TransferId};
 
-/// How often the blocks of a collective go round the ring; `None` if they do not.
-pub(super) fn cycles(collective: &str) -> Option<u32> {
-    match collective {
-        "all-reduce" => Some(2),
-        "all-gather" | "reduce-scatter" => Some(1),
-        _ => None,
-    }
-}
-
 /// The volume of [`schedule`].
 pub(super) fn volume(
     channels: &NcclChannels,

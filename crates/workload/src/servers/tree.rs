@@ -3,7 +3,7 @@
 //!
 //! Inside a server the GPUs are a chain that ends at the rank of the channel: a chunk is reduced along it
 //! before it goes up, and passed along it when it has come down: it occupies the GPUs between the ends of the
-//! chain in both ways, those of a single hop (NVLS, or two GPUs) in one. Only the first chunks of a leaf wait for the
+//! chain in both directions, those of a single hop (NVLS, or two GPUs) in one. Only the first chunks of a leaf wait for the
 //! chain; later ones have passed it by the time a buffer is free. A connection has buffers for
 //! `window_messages` chunks, so a leaf starts a chunk when the one that many earlier for each level of the
 //! tree has come down. Messages that clear buffers are left out.
@@ -24,17 +24,20 @@ pub(super) fn volume(
     let ranks = representatives(channels, servers)?;
     let of_channels = Parts::new(data_bytes, ranks.len() as u64);
     let each = || (0..ranks.len() as u64).map(|channel| of_channels.of(channel));
-    let ways = 2 * (servers.count() as u64 - 1);
+    let directed_edges = 2 * (servers.count() as u64 - 1);
     let protocol = channels.protocol;
     Ok(volume_of(
         channels,
         servers,
         Messages {
-            count: each().map(|bytes| bytes.div_ceil(channels.chunk_bytes) * ways).sum(),
-            connections: each().filter(|&bytes| bytes > 0).count() as u64 * ways,
+            count: each().map(|bytes| bytes.div_ceil(channels.chunk_bytes) * directed_edges).sum(),
+            connections: each().filter(|&bytes| bytes > 0).count() as u64 * directed_edges,
             clearances: 0,
             largest_bytes: protocol.wire_bytes(channels.chunk_bytes.min(of_channels.of(0))),
-            wire_bytes: each().map(|bytes| protocol.wire_bytes(bytes)).sum::<u64>().saturating_mul(ways),
+            wire_bytes: each()
+                .map(|bytes| protocol.wire_bytes(bytes))
+                .sum::<u64>()
+                .saturating_mul(directed_edges),
         },
     ))
 }
@@ -70,8 +73,8 @@ pub(super) fn schedule(
             let scale_up = &channels.scale_up;
             let through = channels.through(scale_up.hops, bytes);
             // Counted once on each server: with the last transfer up at the root, elsewhere with that down.
-            let ways = u64::from(scale_up.hops.min(2));
-            let busy = Span(channels.busy(channel as u32, bytes).0 * ways);
+            let directions = u64::from(scale_up.hops.min(2));
+            let busy = Span(channels.busy(channel as u32, bytes).0 * directions);
             let last_up = first + edges as u32 - 1;
             times.extend((first..=last_up).map(|up| {
                 let is_first = builder.dependencies(TransferId(up)) == 0;

@@ -95,17 +95,14 @@ impl Flows {
     #[inline]
     fn attachments_between(
         &self,
-        [src, dst]: [HostId; 2],
+        hosts: [HostId; 2],
         ports: impl Fn() -> Option<[u16; 2]>,
         part: impl Fn() -> u32,
     ) -> [AttachmentId; 2] {
         if self.has_one_port_each {
-            return [AttachmentId(src.0), AttachmentId(dst.0)];
+            return hosts.map(|host| AttachmentId(host.0));
         }
-        match ports() {
-            Some([from, to]) => [self.graph.attachment_of(src, from), self.graph.attachment_of(dst, to)],
-            None => self.graph.attachments_between(src, dst, part()).into(),
-        }
+        self.graph.attachments_on(hosts, ports(), part()).into()
     }
 
     /// [`Self::attachments`] of a queue pair of `job`, by its number in the run.
