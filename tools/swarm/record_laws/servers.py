@@ -83,9 +83,9 @@ def _of_tree(nccl: Mapping[str, Any], chunks: pl.DataFrame, data: int, servers: 
         edges = _edges(chunks.filter(pl.col("channel") == channel))
         joined = {min(edge) for edge in edges} | {max(edge) for edge in edges}
         if expected and (len(edges) != 2 * (servers - 1) or len(joined) != servers):
-            return f"channel {channel}: {len(edges)} ways between {len(joined)} of {servers} servers"
+            return f"channel {channel}: {len(edges)} edges between {len(joined)} of {servers} servers"
         if {(dst, src) for src, dst in edges} != set(edges):
-            return f"channel {channel}: ways {sorted(edges)}"
+            return f"channel {channel}: edges {sorted(edges)}"
         if problem := _differences(nccl, edges, dict.fromkeys(edges, expected), loose=False):
             return f"channel {channel}: {problem}"
     return ""
@@ -102,22 +102,22 @@ def _of_peers(job: JobRecord, nccl: Mapping[str, Any], chunks: pl.DataFrame) -> 
     expected: dict[tuple[int, int], Fraction] = {}
     for src, dst in pairs:
         if hosts[src] != hosts[dst]:
-            way = hosts[src], hosts[dst]
-            expected[way] = expected.get(way, Fraction(0)) + part
+            edge = hosts[src], hosts[dst]
+            expected[edge] = expected.get(edge, Fraction(0)) + part
     return _differences(nccl, _edges(chunks), expected, loose=False)
 
 
 def _differences(
     nccl: Mapping[str, Any], edges: Edges, expected: Mapping[tuple[int, int], Fraction], *, loose: bool
 ) -> str:
-    """Return the first way with other bytes; `loose` for blocks that differ by a byte."""
+    """Return the first edge with other bytes; `loose` for blocks that differ by a byte."""
     factor, padding = _WIRE[nccl["protocol"]]
-    for way in sorted(expected.keys() | edges.keys()):
-        bytes_, messages = edges.get(way, (0, 0))
-        exact = factor * expected.get(way, Fraction(0))
+    for edge in sorted(expected.keys() | edges.keys()):
+        bytes_, messages = edges.get(edge, (0, 0))
+        exact = factor * expected.get(edge, Fraction(0))
         rounding = factor * messages if loose else 0
         if not exact - rounding <= bytes_ <= exact + rounding + padding * messages:
-            found = f"{bytes_} bytes in {messages} messages from server {way[0]} to {way[1]}"
+            found = f"{bytes_} bytes in {messages} messages from server {edge[0]} to {edge[1]}"
             return f"{found}, not {float(exact):.1f}"
     return ""
 

@@ -23,7 +23,8 @@ from fabricbench.analysis.summary.bandwidth import (
     ideal_goodput_gb_per_s,
 )
 from fabricbench.metrics import JobKind
-from fabricbench.plan.estimates.rail_crossing import KINDS, Crossing, crossing_of
+from fabricbench.plan.estimates.rail_crossing import Crossing, crossing_of
+from fabricbench.plan.fabric.server import RAILS
 from fabricbench.work import job_kind, pattern_of
 
 _PS_PER_S = 10**12
@@ -200,7 +201,7 @@ class Case:
     @cached_property
     def crossing(self) -> Crossing | None:
         """Crossing of rails by a job that could run on each rail separately; none without one."""
-        if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
+        if self.record.run_spec["fabric"]["topology"]["kind"] not in RAILS:
             return None
         name = self.job["name"]
         return crossing_of(self.record.run_spec, self.job, _transfers(self.record.tables, name))

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.plan import engine
 from fabricbench.plan.expand import canonical_json
+from fabricbench.plan.fabric.server import RAILS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.plan.engine import PortDescription
-
-_OF_RAILS = ("rail-optimised", "rail-pods")
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def port_map(
     fabric = run_spec["fabric"]
     is_infiniband = fabric["link_layer"]["kind"] == "infiniband"
     topology = fabric["topology"]
-    rails = topology["rails"] if topology["kind"] in _OF_RAILS else None
+    rails = topology["rails"] if topology["kind"] in RAILS else None
     has_servers = bool(fabric.get("server"))
     rows = (
         _row(description, rails, has_servers=has_servers, is_infiniband=is_infiniband)

@@ -128,8 +128,8 @@ class _Servers:
 
         Each server receives all data of a collective but its own part, over its adapters; each GPU receives
         what GPUs of its server have for it over the scale-up domain, but for the one whose data come from
-        the network. Where its switches reduce (NVLS), a GPU
-        sends all data once, and the part of which it is the head again.
+        the network. Where its switches reduce (NVLS), a GPU sends all data once, and the part of which it is
+        the head again.
         """
         collective = pattern["collective"]
         ranks, of_server = self.servers * self.gpus, self.adapters * adapter

@@ -16,10 +16,9 @@ from typing import Any, Final
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldProblem
+from fabricbench.plan.fabric.server import RAILS
 from fabricbench.work import pattern_of
 
-KINDS: Final = ("rail-optimised", "rail-pods")
-"""Topologies with rails."""
 _PER_RAIL: Final = {
     "all-reduce": None,
     "all-gather": None,
@@ -99,7 +98,7 @@ def crossing_of(
     """
     fabric = run_spec["fabric"]
     topology = fabric["topology"]
-    if topology["kind"] not in KINDS or fabric.get("server") or not _has_rails_of_its_own(topology, job):
+    if topology["kind"] not in RAILS or fabric.get("server") or not _has_rails_of_its_own(topology, job):
         return None  # servers run one ring for each rail by NCCL, and others among ranks only if asked to
     rails, has_scale_up = topology["rails"], bool(topology.get("scale_up_link"))
     if transfers is None:

@@ -30,7 +30,8 @@ _GPUS_MAX: Final = 64
 _DOMAIN_SERVERS_MAX: Final = 144
 _RATE_BPS_MAX: Final = 8_000_000_000_000
 """Highest rate of an adapter or a chip-to-chip link [bit/s]."""
-_MBYTE_BITS: Final = 8_000_000
+MBYTE_BITS: Final = 8_000_000
+"""Bits of a megabyte, the unit of bandwidths in the core's rules of NCCL."""
 _PS_PER_US: Final = 1_000_000
 _CAPABILITY: Final = re.compile(r"(1?[0-9])\.([0-9])", re.ASCII)
 _CAPABILITY_ALLOWED: Final = "a compute capability of CUDA such as 9.0"
@@ -216,10 +217,10 @@ class Server(PlanModel):
             "gpus": self.gpus,
             "capability": self.compute_capability,
             "nvlink": self._nvlink(),
-            "c2c": None if self.c2c_bps is None else self.c2c_bps // _MBYTE_BITS,
+            "c2c": None if self.c2c_bps is None else self.c2c_bps // MBYTE_BITS,
             "gpu_of_nic": first_gpu,
             "nic": {
-                "bandwidth": 0 if adapter is None else adapter.rate_bps // _MBYTE_BITS,
+                "bandwidth": 0 if adapter is None else adapter.rate_bps // MBYTE_BITS,
                 "latency_us": 0.0 if adapter is None else adapter.latency_ps / _PS_PER_US,
                 "pcie": generation if adapter is None else f"Gen{adapter.pcie}",
                 "gpu_direct": adapter is not None and adapter.gpu_direct,
@@ -259,8 +260,8 @@ def server_problems(server: Server) -> Iterator[FieldProblem]:
         (("c2c",), server.c2c_bps),
     )
     for path, rate_bps in rates:
-        if rate_bps is not None and not _MBYTE_BITS <= rate_bps <= _RATE_BPS_MAX:
-            limits = f"{format_rate(_MBYTE_BITS)} to {format_rate(_RATE_BPS_MAX)}"
+        if rate_bps is not None and not MBYTE_BITS <= rate_bps <= _RATE_BPS_MAX:
+            limits = f"{format_rate(MBYTE_BITS)} to {format_rate(_RATE_BPS_MAX)}"
             yield FieldProblem(path, format_rate(rate_bps), limits)
     if server.nic_of_gpu is not None and len(server.nic_of_gpu) != server.gpus:
         count = f"a list of {len(server.nic_of_gpu)}"

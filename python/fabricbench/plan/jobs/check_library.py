@@ -9,7 +9,15 @@ from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs.library import FlatRing, Nccl, NoLibrary, honoured, transport_fields
 from fabricbench.plan.jobs.model import Job
-from fabricbench.plan.jobs.nccl_run import choices, is_modelled, nccl_of, obstacle, qp_mode, server_count
+from fabricbench.plan.jobs.nccl_run import (
+    choices,
+    has_nccl,
+    is_modelled,
+    nccl_of,
+    obstacle,
+    qp_mode,
+    server_count,
+)
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_sizes, trial_sizes
 
@@ -26,8 +34,7 @@ def check_library(plan: Plan) -> Iterator[FieldProblem]:
             yield from _check_nccl(plan, job, job.library.nccl, path)
         if (nccl := nccl_of(plan, job)) is not None:
             yield from _check_choices(plan, job, nccl, (*path, "nccl"))
-    has_nccl = any(nccl_of(plan, job) is not None for job in plan.jobs)
-    if has_nccl and qp_mode(plan) == "per_chunk":
+    if has_nccl(plan) and qp_mode(plan) == "per_chunk":
         hint = "leave it out, or `library: none` for jobs without NCCL"
         yield FieldProblem(("transport", "qp_mode"), "per_chunk with NCCL", "per_pair", hint)
 

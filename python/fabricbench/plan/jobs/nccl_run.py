@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import NcclChannel, NcclConfig, NcclProtocol
+from fabricbench.plan.fabric.server import MBYTE_BITS
 from fabricbench.plan.jobs.library import Library, Nccl, NoLibrary
 from fabricbench.plan.jobs.places import gpus_by_server, rank_places
 
@@ -40,7 +41,6 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, str]]] = {
     "reduce-scatter": {"ring": "ring"},
 }
 """Value of `NCCL_ALGO` for the algorithms of a job that NCCL has, by collective."""
-_MBYTE_BITS: Final = 8_000_000
 _STEPS: Final = 8
 """Steps of a buffer of NCCL (`NCCL_STEPS`)."""
 _SLICE_STEPS: Final = 2
@@ -83,6 +83,11 @@ def nccl_of(plan: Plan, job: Job) -> Nccl | None:
     return library.nccl if server_count(plan, job) > 1 else None
 
 
+def has_nccl(plan: Plan) -> bool:
+    """Whether NCCL runs a job of the plan."""
+    return any(nccl_of(plan, job) is not None for job in plan.jobs)
+
+
 def server_count(plan: Plan, job: Job) -> int:
     """Return the number of servers with ranks of a job."""
     return len({server for server, _ in rank_places(plan, job)})
@@ -91,17 +96,13 @@ def server_count(plan: Plan, job: Job) -> int:
 def qp_mode(plan: Plan) -> Literal["per_chunk", "per_pair"]:
     """Return what has queue pairs of its own: with NCCL each pair of ranks, unless the plan chooses."""
     is_written = "qp_mode" in plan.transport.model_fields_set
-    if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
-        return plan.transport.qp_mode
-    return "per_pair"
+    return "per_pair" if not is_written and has_nccl(plan) else plan.transport.qp_mode
 
 
 def chunks_observed(plan: Plan) -> Literal["all", "sample", "summary"]:
     """Return which chunks have a row: with NCCL, whose slices are many, a sample, unless the plan chooses."""
     is_written = "chunks" in plan.observe.model_fields_set
-    if is_written or all(nccl_of(plan, job) is None for job in plan.jobs):
-        return plan.observe.chunks
-    return "sample"
+    return "sample" if not is_written and has_nccl(plan) else plan.observe.chunks
 
 
 def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
@@ -176,7 +177,7 @@ def _scale_up_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool) -> int:
     assert server.scale_up is not None, "`check_server` refuses it"
     rate_bps = server.scale_up.rate_bps
     if answer["nvlink_of_gpu"] is not None:
-        rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * _MBYTE_BITS)
+        rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * MBYTE_BITS)
     if is_nvls:
         return int(rate_bps * answer["nvls_efficiency"] / (1 + 1 / server.gpus))
     return rate_bps * server.gpus // max(1, server.gpus - 1)
