@@ -1,7 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `nccl`, `import_results`, `compare` and `workspace` are its Python interface, which
-`fabricbench.api` explains.
+`load`, `run`, `expect`, `degrade`, `nccl`, `import_results`, `compare` and `workspace` are its Python
+interface, which `fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
+        Degraded,
         Expected,
         MeasuredError,
         NcclChoices,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         UnknownTrialError,
         Workspace,
         compare,
+        degrade,
         expect,
         import_results,
         load,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Campaign",
+    "Degraded",
     "Expected",
     "MeasuredError",
     "NcclChoices",
@@ -50,6 +53,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",

@@ -15,6 +15,7 @@ line and the report.
 
 from fabricbench.api.campaigns import Campaign
 from fabricbench.api.comparison import compare
+from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
@@ -31,6 +32,7 @@ from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
     "Campaign",
+    "Degraded",
     "Expected",
     "MeasuredError",
     "NcclChoices",
@@ -45,6 +47,7 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",
