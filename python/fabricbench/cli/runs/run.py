@@ -30,11 +30,12 @@ from fabricbench.plan.errors import named_as_written
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.criteria import verdict_line
 from fabricbench.report.terminal.run import run_table, search_table
-from fabricbench.results.job_reports import JobReport, meets_criteria, reports_of_run, result_rows
+from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.runner.session import Session
+from fabricbench.runner.trials import Outcome
 from fabricbench.searched import Searched
 from fabricbench.store import Workspace
 from fabricbench.words import counted
@@ -193,20 +194,14 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
     with display() as listener:
-
-        def carry_out(
-            plan_to_run: LoadedPlan, chosen_backend: Backend, *, resume: bool, suite: str | None = None
-        ) -> Outcome:
-            runner = Runner(store, chosen_backend, result_rows, listener, threads, resume, jobs)
-            runner.judge, runner.suite = meets_criteria, suite
-            return runner.run(plan_to_run)
+        session = Session(store, listener, threads, jobs)
 
         def measure(one: LoadedPlan, host_settings: Mapping[str, Any], suite: str | None = None) -> Outcome:
             chosen_backend = carrier or carrier_of(one, host_settings)
-            return carry_out(one, chosen_backend, resume=resume, suite=suite)
+            return session.run(one, chosen_backend, resume=resume, suite=suite)
 
         _note_cost(loaded)
-        outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
+        outcome = session.run(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
             outcome = lab.measure(measure) if lab else measure(loaded, hosts_setting)
     _write_outcome(store, loaded.plan.name, outcome, output, twin=twin)

@@ -23,11 +23,11 @@ from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.plan.estimates.cost import duration
 from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
-from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.session import Session
 from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, load_suite, run_suite
-from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.runner.trials import Outcome
 from fabricbench.store import Workspace
 from fabricbench.words import counted
 
@@ -121,11 +121,8 @@ def _extent(suite: Suite) -> str:
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
-    backend = loading.backend_of(part.loaded)
     with display() as listener:
-        runner = Runner(store, backend, result_rows, listener, None, resume, jobs)
-        runner.judge = meets_criteria
-        return runner.run(part.loaded)
+        return Session(store, listener, jobs=jobs).run(part.loaded, resume=resume)
 
 
 def _error_text(error: Exception) -> str:
