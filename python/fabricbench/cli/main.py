@@ -82,9 +82,9 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     ),
     "plan": Group(
         {
-            "check": Command("plan.plans:plan_check_command", "Check a plan."),
+            "check": Command("plan.plan_check:plan_check_command", "Check a plan."),
             "ports": Command("plan.port_map:plan_ports_command", "Show the port map of a plan."),
-            "schema": Command("plan.plans:plan_schema_command", "Write the JSON Schema of plans."),
+            "schema": Command("plan.plan_check:plan_schema_command", "Write the JSON Schema of plans."),
         },
         "Check a plan, show its port map, write the schema.",
     ),
