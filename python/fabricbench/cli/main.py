@@ -47,6 +47,7 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     "calibrate": Command(
         "testbed.calibrate:calibrate_command", "Measure hosts and write a profile for plans."
     ),
+    "new": Command("plan.new:new_command", "Write a plan to start from."),
     "plans": Command("plan.plans:plans_command", "List the shipped plans."),
     "trials": Command("results.trials:trials_command", "List the trials of a workspace."),
     "show": Command("results.show:show_command", "Show the metrics of a trial and why it is slow."),
