@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -57,9 +57,9 @@ from fabricbench.plan.engine import shares
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.catalog.trial import IMPORTED, to_json
-from fabricbench.store.record.tables import TableFolder
 from fabricbench.store.record.writer import ReadyTrial, finish_together
 from fabricbench.words import counted
 from fabricbench.work import pattern_of
@@ -90,9 +90,6 @@ _RESULT_FIELDS = (
 _RANKS_MAX = 1 << 24
 _ABOVE_IDEAL = 101.0
 """Percent of the ideal above which rounding is no explanation: benchmarks print three digits or more."""
-
-Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
-"""Computes the rows of the table `trials`, as for the runner."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +155,7 @@ class Imported:
     warnings: Sequence[str]
 
 
-def import_results(
-    workspace: Workspace, source: Source, results: Results, options: Options | None = None
-) -> Imported:
+def import_results(workspace: Workspace, source: Source, options: Options | None = None) -> Imported:
     """Read a file and store a trial for each of its results: all of them or none.
 
     A file that is imported again replaces its earlier trials.
@@ -168,7 +163,6 @@ def import_results(
     Args:
         workspace: Stores the trials.
         source: The file.
-        results: Computes the metrics of each; `fabricbench.results.job_reports.result_rows`.
         options: Options of the user.
 
     Raises:
@@ -181,7 +175,7 @@ def import_results(
     file_options = replace(options, name=_label("--name", options.name), tag=_label("--tag", options.tag))
     reading = read(source.name, source.data, file_options.format, file_options.user_facts)
     trial_parts = list(_trials(source, reading, file_options))
-    _store(workspace, trial_parts, results)
+    _store(workspace, trial_parts)
     trials = _stored(workspace, [facts for facts, _, _ in trial_parts])
     notes = dict.fromkeys(f"{source.name}: {note}" for trial in trials for note in trial.notes)
     return Imported(reading.format, trials, [*reading.warnings, *_run_warnings(source, reading), *notes])
@@ -384,13 +378,13 @@ _TrialParts = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 
 
-def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Results) -> None:
+def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts]) -> None:
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
         for facts, summary, machine in trial_parts:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
-            rows = results(facts, summary, tables)
+            rows = result_rows(facts, summary, tables)
             notes = [*summary.get("notes", ()), *_notes(facts, rows)]
             final_summary = summary | {"notes": notes} if notes else summary
             ready.append(writer.ready(final_summary, {}, writer.written(rows)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.importing import PROGRAMS
-from fabricbench.plan.engine import SIMULATOR
 from fabricbench.report.studies.expected import (
     Expectation,
     Settings,
@@ -20,16 +19,11 @@ from fabricbench.report.studies.expected import (
     nccl_tests,
     rows_of,
 )
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, packets_of, placed, run_draws
-from fabricbench.runner.listener import Quiet
-from fabricbench.runner.trials import Runner
-from fabricbench.store import Trial as StoredTrial
+from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, run_expect
+from fabricbench.runner.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
 
@@ -178,19 +172,8 @@ def expect(  # noqa: PLR0913 -- each by its name
     loaded = loading.reload(requested_plan.loaded, [f"iterations={seeds}"], limits)
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)
-    runner = Runner(target.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
-    draws, stopped = run_draws(runner, loaded, placements)
-    if stopped is not None:
+    trials = run_expect(Session(target.store, jobs=jobs), loaded, carrier, placements, check=check)
+    if trials.stopped_by is not None:
         raise KeyboardInterrupt
-    packets: Sequence[StoredTrial] = ()
-    if check and carrier.name != SIMULATOR:
-        simulated = packets_of(next(placed(loaded, placements)).loaded)
-        simulator = loading.backend_of(simulated)
-        outcome = Runner(target.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
-            simulated
-        )
-        if outcome.stopped_by is not None:
-            raise KeyboardInterrupt
-        packets = outcome.trials
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
-    return Expected(expectation(loaded.plan.name, carrier.name, settings, draws, packets))
+    return Expected(expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets))

@@ -10,7 +10,6 @@ from fabricbench.api.plans import Plan, load
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 
 
@@ -72,7 +71,7 @@ def import_results(
     options = importing.Options(format, name, tag, importing.UserFacts(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    imports = [importing.import_results(target.store, source, result_rows, options) for source in sources]
+    imports = [importing.import_results(target.store, source, options) for source in sources]
     for warning in (warning for imported in imports for warning in imported.warnings):
         warnings.warn(warning, stacklevel=2)
     return Trials([Trial(trial, target.store) for imported in imports for trial in imported.trials])

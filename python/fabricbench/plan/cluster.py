@@ -19,6 +19,7 @@ from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.fabric.server import Server, shipped_servers
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import Question, parse_sizes
+from fabricbench.plan.profile import rate_text
 from fabricbench.plan.server import load_server
 from fabricbench.words import close_match_hint
 
@@ -155,8 +156,8 @@ class Cluster:
         """Return a topology without oversubscription at the rate of the adapters."""
         adapters, nic = self._server.nics, self._server.nic
         assert nic is not None, "a server with adapters has `nic`"
-        host_link = {"host_link": f"{nic.rate_bps}bps"}
-        links = host_link | {"fabric_link": f"{nic.rate_bps}bps"}
+        host_link = {"host_link": rate_text(nic.rate_bps)}
+        links = host_link | {"fabric_link": rate_text(nic.rate_bps)}
         hosts = self.servers * adapters
         if self.topology in {"single-switch", "full-mesh"}:
             return {"kind": self.topology, "hosts": hosts} | host_link

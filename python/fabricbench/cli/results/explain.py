@@ -46,12 +46,11 @@ from fabricbench.results.job_reports import (
     JobReport,
     current_reports,
     reports_of_run,
-    result_rows,
 )
 from fabricbench.runner import loading
 from fabricbench.runner.listener import Listener
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.session import Session
 from fabricbench.store import Trial, Workspace
 
 if TYPE_CHECKING:
@@ -265,6 +264,5 @@ def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[T
 
 def _run(store: Workspace, loaded: LoadedPlan, listener: Listener) -> tuple[list[JobReport], int | None]:
     """Run a plan; return the jobs of its trial if it finished, and the signal that stopped it if one did."""
-    backend = loading.backend_of(loaded)
-    outcome = Runner(store, backend, result_rows, listener, resume=True).run(loaded)
+    outcome = Session(store, listener).run(loaded, resume=True)
     return reports_of_run(outcome.trials), outcome.stopped_by

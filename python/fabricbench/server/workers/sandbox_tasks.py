@@ -28,8 +28,8 @@ from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
 from fabricbench.plan.sweep.search_range import range_of
 from fabricbench.runner import loading
+from fabricbench.runner.session import Phase, phases_of
 from fabricbench.server.workers.plan_yaml import yaml_of
-from fabricbench.server.workers.run_phases import Phase, phases_of
 from fabricbench.server.workers.run_target import RunTarget
 from fabricbench.server.workers.topology_groups import folded_switches
 
