@@ -56,7 +56,8 @@ def test_json_has_all_elements(capsys: pytest.CaptureFixture[str], pod: str) -> 
     assert (first["state"], len(first["elements"])) == ("half rate", 8)
     (job,) = first["jobs"]
     assert list(job) == [
-        *("job", "change_worst", "change_least", "stops", "changes", "backend", "refused"),
+        *("job", "change_worst", "change_least", "stops", "changes", "timeout_waits"),
+        *("backend", "refused"),
     ]
     assert job["change_worst"] == pytest.approx(-0.5, abs=0.02)
     assert (job["stops"], job["backend"], job["refused"]) == (False, "flow", None)

@@ -7,7 +7,8 @@ less data, at two sizes; times of the planned size are on the line through both,
 messages repeat.
 
 An element that would lose too few frames for a mean loses more: the additional time is in proportion to the
-frames that are lost.
+frames that are lost. Waits for the transport's timeout, which only a lost last packet causes, are counted
+separately: a single one may be longer than the operation.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from fabricbench.backend.protocol import JobSummary, RefusedError, RunSummary
@@ -132,7 +134,9 @@ class JobTimes:
         trial: Index of its trial.
         backend: What ran it; empty if the job is unaffected, without a run.
         before_us: Time as it is [us].
-        after_us: Time with an element degraded, by its name [us]; none if the job stops.
+        after_us: Time with an element degraded, by its name [us], without waits for timeouts; none if the
+            job stops.
+        waits: How often it waits for the transport's timeout, on average.
         refused: Why it could not be run; else empty.
     """
 
@@ -141,6 +145,7 @@ class JobTimes:
     backend: str = ""
     before_us: float = 0.0
     after_us: Mapping[str, float | None] = field(default_factory=dict)
+    waits: float = 0.0
     refused: str = ""
 
 
@@ -190,6 +195,7 @@ class _Run:
     sizes: Sequence[int]
     before: Sequence[RunSummary | RefusedError]
     after: Sequence[RunSummary | RefusedError]
+    timeout_us: float
 
     @property
     def refusal(self) -> RefusedError | None:
@@ -207,8 +213,33 @@ class _Run:
             return before_us, _at(planned_bytes, self.sizes, after)
         if before_us is None or before[0] is None or after[0] is None:
             return before_us, None
-        losses = planned_bytes / self.sizes[0] * LOSS_PPM / self.case.loss_ppm
-        return before_us, before_us + losses * (after[0] - before[0])
+        added_us, waits = self._added_us(before[0], after[0])
+        return before_us, before_us + self._scale(planned_bytes) * (added_us - waits * self.timeout_us)
+
+    def waits(self, job: int, planned_bytes: int) -> float:
+        """Return how often a job waits for a timeout after the loss of a last packet, at the planned size.
+
+        A timeout is so much longer than the other additional time that the number of waits follows.
+        """
+        first = (self.before[0], self.after[0])
+        times = [_time_us(one["jobs"][job]) for one in first if not isinstance(one, RefusedError)]
+        if self.case.state is not State.LOSS or len(times) < len(first):
+            return 0.0
+        before, after = times
+        if before is None or after is None:
+            return 0.0
+        return self._scale(planned_bytes) * self._added_us(before, after)[1]
+
+    def _scale(self, planned_bytes: int) -> float:
+        """Return lost frames of the planned size and loss, as a multiple of those of the run."""
+        return planned_bytes / self.sizes[0] * LOSS_PPM / self.case.loss_ppm
+
+    def _added_us(self, before_us: float, after_us: float) -> tuple[float, int]:
+        """Return the additional time, at least that of its waits, and their number."""
+        added_us = after_us - before_us
+        # Other queue pairs go on during a wait.
+        waits = max(0, int((added_us + min(before_us, self.timeout_us / 2)) / self.timeout_us))
+        return max(added_us, waits * self.timeout_us), waits
 
 
 def _at(size: int, sizes: Sequence[int], times_us: Sequence[float | None]) -> float | None:
@@ -251,7 +282,14 @@ class _Model:
         for (case, _), outcome in zip(after, outcomes[len(before) :], strict=True):
             of_case.setdefault(id(case), []).append(outcome)
         return [
-            _Run(case, self.backend, self.sizes(case.trial), of_trial[case.trial], of_case[id(case)])
+            _Run(
+                case,
+                self.backend,
+                self.sizes(case.trial),
+                of_trial[case.trial],
+                of_case[id(case)],
+                self.trials[case.trial][0].run_spec["transport"]["timeout_ps"] / _PS_PER_US,
+            )
             for case in self.cases
         ]
 
@@ -373,9 +411,9 @@ def _job_times(name: str, number: int, trial: PlannedTrial, runs: Sequence[_Run]
     before_us = next(before for before, _ in times.values())
     if before_us is None:
         return JobTimes(name, index, backend, refused=f"{name} does not end on the fabric as it is")
-    return JobTimes(
-        name, index, backend, before_us, {element: after for element, (_, after) in times.items()}
-    )
+    after_us = {element: after for element, (_, after) in times.items()}
+    waits = fmean(run.waits(number, data_bytes(trial)) for run in runs)
+    return JobTimes(name, index, backend, before_us, after_us, waits)
 
 
 def _time_us(job: JobSummary) -> float | None:

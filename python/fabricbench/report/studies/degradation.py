@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
 from fabricbench.results.studies.degradation import (
     STOPPED,
     Degraded,
@@ -172,6 +172,10 @@ def notes(degradation: Degradation) -> Iterator[str]:
     for backend, name in _MODELS.items():
         if used := _used(degradation, backend):
             yield f"{name}: {used}{_less(degradation, backend)}"
+    waits, job = max((effect.waits, effect.job) for row in degradation.rows for effect in row.effects)
+    if waits:
+        yield "not in the changes: a lost last packet waits for the timeout of the transport, on average"
+        yield f"{number(waits, 2)} times an operation of {job}, with the worst element"
     for reason in dict.fromkeys(effect.refused for row in degradation.rows for effect in row.effects):
         if reason:
             yield f"?: {reason}"
@@ -211,6 +215,7 @@ def rows_of(degradation: Degradation) -> list[dict[str, Any]]:
             "change_worst": effect.worst,
             "change_least": effect.least,
             "stops": effect.worst == STOPPED,
+            "timeout_waits": effect.waits,
             "backend": effect.backend or None,
             "refused": effect.refused or None,
         }
@@ -242,6 +247,7 @@ def degradation_json(degradation: Degradation) -> str:
                         "change_least": effect.least,
                         "stops": effect.worst == STOPPED,
                         "changes": effect.changes,
+                        "timeout_waits": effect.waits,
                         "backend": effect.backend or None,
                         "refused": effect.refused or None,
                     }
