@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
+        Diagnosis,
         Expected,
         MeasuredError,
         NcclChoices,
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
         import_results,
         load,
         nccl,
+        plans,
         run,
         workspace,
     )
 
 __all__ = [
     "Campaign",
+    "Diagnosis",
     "Expected",
     "MeasuredError",
     "NcclChoices",
@@ -54,6 +57,7 @@ __all__ = [
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

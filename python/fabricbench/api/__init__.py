@@ -14,11 +14,12 @@ line and the report.
 """
 
 from fabricbench.api.campaigns import Campaign
+from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
 from fabricbench.api.expected import Expected, expect
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load, plans
 from fabricbench.api.runs import Progress, run
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -31,6 +32,7 @@ from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
     "Campaign",
+    "Diagnosis",
     "Expected",
     "MeasuredError",
     "NcclChoices",
@@ -49,6 +51,7 @@ __all__ = [
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

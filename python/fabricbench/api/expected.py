@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.importing import PROGRAMS
 from fabricbench.report.studies.expected import (
