@@ -1,7 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `nccl`, `import_results`, `compare` and `workspace` are its Python interface, which
-`fabricbench.api` explains.
+`load`, `run`, `expect`, `degrade`, `nccl`, `import_results`, `compare` and `workspace` are its Python
+interface, which `fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
+        Degraded,
         Diagnosis,
         Expected,
         MeasuredError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         UnknownTrialError,
         Workspace,
         compare,
+        degrade,
         expect,
         import_results,
         load,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Campaign",
+    "Degraded",
     "Diagnosis",
     "Expected",
     "MeasuredError",
@@ -53,6 +56,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",

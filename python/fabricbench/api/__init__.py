@@ -16,6 +16,7 @@ line and the report.
 from fabricbench.api.campaigns import Campaign
 from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
+from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
@@ -32,6 +33,7 @@ from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
     "Campaign",
+    "Degraded",
     "Diagnosis",
     "Expected",
     "MeasuredError",
@@ -47,6 +49,7 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",

@@ -52,6 +52,7 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     "trials": Command("results.trials:trials_command", "List the trials of a workspace."),
     "show": Command("results.show:show_command", "Show the metrics of a trial and why it is slow."),
     "expect": Command("plan.expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
+    "degrade": Command("plan.degrade:degrade_command", "Compute what a degraded link or switch costs."),
     "nccl": Command("plan.nccl:nccl_command", "Show what NCCL chooses on servers, by size."),
     "explain": Command("results.explain:explain_command", "Explain why a trial or a measurement is slow."),
     "compare": Command("results.compare:compare_command", "Compare trials: parameters and metrics."),

@@ -18,23 +18,18 @@ NCCL's choice stays that of the cluster as it is.
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabricbench.backend.protocol import Backend, Progress
+from fabricbench.backend.protocol import Backend, JobSummary
 from fabricbench.plan.cluster import Cluster, Segment
 from fabricbench.plan.engine import busiest_link
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.runner import loading
+from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.work import collective_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BINDING_GAIN: Final = 0.03
 """Gain by lifted uplinks from which they bind, as a fraction."""
@@ -101,20 +96,11 @@ class _Trials:
     """Runs trials concurrently with one backend, and waits for them."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._stopped = threading.Event()
+        self._runs = UnrecordedTrials(backend)
 
     def times_us(self, trials: Sequence[PlannedTrial]) -> list[float]:
-        """Return the completion time of each trial [us]; the longest trials begin first."""
-        order = sorted(range(len(trials)), key=lambda index: -trials[index].data_size_bytes)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            runs = {index: pool.submit(self._time_us, trials[index]) for index in order}
-            try:
-                return [runs[index].result() for index in range(len(trials))]
-            except BaseException:
-                self._stopped.set()
-                pool.shutdown(cancel_futures=True)
-                raise
+        """Return the completion time of each trial [us]; see `UnrecordedTrials.summaries`."""
+        return [_time_us(summary["jobs"][0]) for summary in self._runs.summaries(trials)]
 
     def lifted(self, trials: Sequence[PlannedTrial], times_us: Mapping[int, float]) -> dict[str, Lifted]:
         """Return the times of trials before and after each bound is lifted; see the module's text."""
@@ -139,19 +125,11 @@ class _Trials:
             results[name] = Lifted(before, dict(zip(sizes, own, strict=True)))
         return results
 
-    def _time_us(self, trial: PlannedTrial) -> float:
-        job = self._backend.run(trial, self, threads=1).summary["jobs"][0]
-        end_ps = job["end_ps"]
-        assert end_ps is not None, "a flow without failures ends"
-        return (end_ps - job["start_ps"]) / _PS_PER_US
 
-    def progressed(self, progress: Progress) -> None:  # noqa: ARG002 -- it shows none
-        """Stop the trial if the user has; see `Observer.progressed`."""
-        if self._stopped.is_set():
-            raise KeyboardInterrupt
-
-    def rows(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows of tables, which are not stored; see `Observer.rows`."""
+def _time_us(job: JobSummary) -> float:
+    end_ps = job["end_ps"]
+    assert end_ps is not None, "a flow without failures ends"
+    return (end_ps - job["start_ps"]) / _PS_PER_US
 
 
 Spec = dict[str, Any]
