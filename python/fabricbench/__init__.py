@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
         Expected,
+        ExpectedCurves,
         MeasuredError,
         NcclChoices,
         Plan,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Campaign",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",

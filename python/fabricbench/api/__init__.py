@@ -16,6 +16,7 @@ line and the report.
 from fabricbench.api.campaigns import Campaign
 from fabricbench.api.comparison import compare
 from fabricbench.api.expected import Expected, expect
+from fabricbench.api.expected_curves import ExpectedCurves
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
 from fabricbench.api.plans import Plan, load
@@ -32,6 +33,7 @@ from fabricbench.store import StoreError, UnknownTrialError
 __all__ = [
     "Campaign",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
