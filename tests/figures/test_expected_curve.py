@@ -37,7 +37,7 @@ def test_measured_results_are_next_to_the_curve() -> None:
     plot = expected_plot([series("a", NARROW)], [MeasuredSeries("measured", [(1 << 12, 2.5)])])
     (measured,) = (trace for trace in plot.figure.data if trace.name == "measured")
     assert list(measured.y) == [2.5]
-    assert "measured" in plot.caption
+    assert "legend" in plot.caption
 
 
 def test_more_curves_than_colours_are_named_in_the_caption() -> None:

@@ -180,5 +180,5 @@ def _caption(shown: Sequence[ExpectedSeries], measured: Sequence[MeasuredSeries]
         if any(point.bound for point in points):
             text += " The colour of a point is its bound: lifting it gains most bandwidth."
     if measured:
-        text += " Crosses and other symbols: measured."
+        text += " Dotted curves with symbols are named in the legend."
     return text + (f" Not drawn: {omitted} more curves." if omitted else "")
