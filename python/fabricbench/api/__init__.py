@@ -18,6 +18,7 @@ from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
 from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
+from fabricbench.api.expected_curves import ExpectedCurves
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
 from fabricbench.api.plan import Plan, load, plans
@@ -36,6 +37,7 @@ __all__ = [
     "Degraded",
     "Diagnosis",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
