@@ -101,6 +101,8 @@ def expect_cluster(
     ignored = cluster.check()
     if ignored:
         note(f"ignored, as they change neither graphs nor choices here: {', '.join(ignored)}")
+    if cluster.is_sprayed and cluster.servers > 1:
+        note("EFA's SRD is approximated by RoCE whose packets are sprayed, with selective recovery")
 
     def curve(collective: str) -> Curve:
         parts = list(segments(cluster, collective, options.sizes or SIZES))
