@@ -1,7 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `nccl`, `import_results`, `compare` and `workspace` are its Python interface, which
-`fabricbench.api` explains.
+`load`, `run`, `expect`, `degrade`, `nccl`, `import_results`, `compare` and `workspace` are its Python
+interface, which `fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
+        Degraded,
+        Diagnosis,
         Expected,
         ExpectedCurves,
         MeasuredError,
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
         UnknownTrialError,
         Workspace,
         compare,
+        degrade,
         expect,
         import_results,
         load,
         nccl,
+        plans,
         run,
         workspace,
     )
 
 __all__ = [
     "Campaign",
+    "Degraded",
+    "Diagnosis",
     "Expected",
     "ExpectedCurves",
     "MeasuredError",
@@ -52,10 +58,12 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

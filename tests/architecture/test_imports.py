@@ -29,8 +29,8 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"plan"},
     "measured": set(),
     "lab": {"plan"},
-    "runner": {"plan", "backend", "results", "searched", "store"},
-    "importing": {"plan", "measured", "results", "store"},
+    "runner": {"plan", "backend", "searched", "store", "results"},
+    "importing": {"plan", "measured", "store", "results"},
     "results": {"analysis", "store"},
     "figures": {"analysis", "results", "store"},
     "report": {"analysis", "figures", "results", "searched", "store"},
@@ -64,6 +64,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "api": {
         "plan",
+        "analysis",
         "backend",
         "runner",
         "explaining",

@@ -1,5 +1,7 @@
 """Expected curves: bands where seeds differ, bounds and choices of a single curve, measured results."""
 
+from typing import Any
+
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.results.studies.expected import Range
 from fabricbench.results.studies.expected_curve import (
@@ -13,9 +15,8 @@ WIDE = Range(1.0, 2.0, 3.0, 4.0, 5.0)
 NARROW = Range(3.0, 3.0, 3.0, 3.0, 3.0)
 
 
-def series(name: str, values: Range, choice: str = "", bound: str = "") -> ExpectedSeries:
-    points = [ExpectedPoint(1 << shift, values, choice=choice, bound=bound) for shift in (10, 12, 14)]
-    return ExpectedSeries(name, points)
+def series(name: str, values: Range, **more: Any) -> ExpectedSeries:
+    return ExpectedSeries(name, [ExpectedPoint(1 << shift, values, **more) for shift in (10, 12, 14)])
 
 
 def test_bands_are_drawn_where_seeds_differ() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fabricbench.api.expected_curves import ExpectedCurves, expected_curves
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import PROGRAMS

@@ -24,7 +24,7 @@ from fabricbench.results.studies.expected_curve import (
 )
 from fabricbench.runner import loading
 from fabricbench.runner.cluster_trials import run_cluster
-from fabricbench.runner.unrecorded import UnrecordedTrials
+from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.words import counted
 from fabricbench.work import nccl_text, pattern_of
 

@@ -27,7 +27,7 @@ from fabricbench.plan.cluster import Cluster, Segment, segments as segments_of
 from fabricbench.plan.engine import busiest_link
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.runner import loading
-from fabricbench.runner.unrecorded import UnrecordedTrials
+from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.work import collective_of
 
 _BINDING_GAIN: Final = 0.03

@@ -191,7 +191,7 @@ _PAGE: Final = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>fabricbench</title>
 <body style="font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em">
 <h1>fabricbench {version}</h1>
-<p>The server works; the web application is not built. In a source tree, <code>make web</code> builds it;
+<p>The server works; the web application is not built. In a source tree, <code>make build</code> builds it;
 packages bring it along.</p>
 <p>The interface for programs is described by <a href="/openapi.json">/openapi.json</a>,
 which needs the token.</p>

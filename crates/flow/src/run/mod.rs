@@ -21,9 +21,9 @@ pub(crate) use equal_servers::EqualServers;
 use events::{Event, Events};
 use job_state::JobState;
 use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
-use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
+use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
-use units::{Instant, Rate, Span};
+use units::{Instant, Span};
 use windows::{Connection, NextAction};
 use workload::Message;
 
@@ -147,7 +147,8 @@ pub(crate) fn by_events(
 impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs, servers: EqualServers) -> Result<Self, SpecError> {
         let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
-        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job, &servers)).collect();
+        let stops = paths.stops(&jobs).into_iter().enumerate();
+        let states = stops.map(|(job, stop)| JobState::new(spec, &jobs, job, &servers, stop)).collect();
         Ok(Self {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
@@ -168,9 +169,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Schedules all transfers without dependencies.
+    /// Schedules all transfers without dependencies, except those of jobs that stop.
     fn start(&mut self) {
         for (index, job) in self.spec.jobs.iter().enumerate() {
+            if self.states[index].stops.is_some() {
+                continue;
+            }
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
                 if self.states[index].progress.waits_for_nothing(transfer) {
@@ -259,12 +263,10 @@ impl<'a> Run<'a> {
 
     /// Copies between ranks of one host in shared memory, one message after the other.
     fn copy(&mut self, slot: u32, now: Instant) {
-        let memory = self.spec.fabric.shared_memory;
         let number = self.active[slot as usize].chunk;
         let Chunk { job, transfer, bytes, .. } = self.jobs.chunk(number);
-        let span = Rate::from_bps(memory.rate_bps).span_of(bytes);
-        let copied = self.states[job as usize].progress.copy(transfer.0, now, span);
-        self.events.push(copied + Span(memory.latency_ps), Event::Delivered { chunk: number, slot });
+        let arrival = self.states[job as usize].progress.copy(transfer.0, now, bytes);
+        self.events.push(arrival, Event::Delivered { chunk: number, slot });
     }
 
     /// Whether a chunk is a message of NCCL that clears a buffer.
@@ -458,8 +460,12 @@ impl<'a> Run<'a> {
 
     fn summary(&self) -> FlowSummary {
         let each = self.spec.jobs.iter().zip(&self.states);
-        let jobs: Vec<JobResult> =
-            each.map(|(job, state)| JobResult::new(job, state.chunks, state.complete, state.end)).collect();
+        let result = |(job, state): (&JobSpec, &JobState)| {
+            let result = JobResult::new(job, state.chunks, state.complete, state.end);
+            let reason = state.stops.clone().unwrap_or(result.reason);
+            JobResult { reason, ..result }
+        };
+        let jobs: Vec<JobResult> = each.map(result).collect();
         let is_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
         FlowSummary {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },

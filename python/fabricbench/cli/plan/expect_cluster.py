@@ -110,6 +110,8 @@ def expect_cluster(
     ignored = cluster.check()
     if ignored:
         note(f"ignored, as they change neither graphs nor choices here: {', '.join(ignored)}")
+    if cluster.is_sprayed and cluster.servers > 1:
+        note("EFA's SRD is approximated by RoCE whose packets are sprayed, with selective recovery")
     try:
         times = run_cluster(cluster, collectives, options.sizes or SIZES, seeds, overrides)
     except KeyboardInterrupt:
