@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
         Degraded,
+        Diagnosis,
         Expected,
+        ExpectedCurves,
         MeasuredError,
         NcclChoices,
         Plan,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         import_results,
         load,
         nccl,
+        plans,
         run,
         workspace,
     )
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Campaign",
     "Degraded",
+    "Diagnosis",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -58,6 +63,7 @@ __all__ = [
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

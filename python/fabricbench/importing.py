@@ -35,7 +35,7 @@ from fabricbench.measured.file_facts import FileFacts as FileFacts  # noqa: PLC0
 from fabricbench.measured.model import (
     Reading,
     Row,
-    Table,
+    Table as Table,  # noqa: PLC0414
     UserFacts as UserFacts,  # noqa: PLC0414
 )
 from fabricbench.measured.nccl_tests.output import COLLECTIVES
@@ -62,7 +62,7 @@ from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.catalog.trial import IMPORTED, to_json
 from fabricbench.store.record.writer import ReadyTrial, finish_together
 from fabricbench.words import counted
-from fabricbench.work import pattern_of
+from fabricbench.work import nccl_text, pattern_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -253,16 +253,23 @@ class Fabric:
     Attributes:
         plan: Name of the plan; empty without a plan.
         hardware: Adapters of the hosts.
-        ranges: For each data size, least and most bus bandwidth of its trials [GB/s].
+        values: For each data size, bus bandwidths of its trials [GB/s].
+        choices: For each data size, NCCL's choice in a trial; without sizes at which NCCL has none.
         trials: Number of these trials.
         candidates: Plans of the workspace that fit, if there are several.
     """
 
     plan: str = ""
     hardware: Hardware = field(default_factory=Hardware)
-    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    values: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    choices: Mapping[int, str] = field(default_factory=dict)
     trials: int = 0
     candidates: Sequence[str] = ()
+
+    @property
+    def ranges(self) -> dict[int, tuple[float, float]]:
+        """For each data size, least and most bus bandwidth of its trials [GB/s]."""
+        return {size: (min(values), max(values)) for size, values in self.values.items()}
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
@@ -324,31 +331,32 @@ def fabric_of(
         workspace: The workspace; none if there is none.
     """
     measured_jobs = {(table.collective, table.ranks) for table in file_facts.tables}
-    by_plan: dict[str, list[tuple[int, float]]] = {}
+    by_plan: dict[str, list[tuple[int, float, str]]] = {}
     for trial in workspace.trials(states=("complete",)) if workspace and measured_jobs else ():
         is_another = loaded is not None and trial.facts.plan != loaded.plan.name
         if trial.is_printed or trial.facts.backend == "hosts" or is_another:
             continue
-        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, measured_jobs))
-    fitting = {name: values for name, values in by_plan.items() if values}
+        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial, measured_jobs))
+    fitting = {name: results for name, results in by_plan.items() if results}
     if loaded is None and len(fitting) != 1:
         return Fabric(hardware=hardware, candidates=sorted(fitting))
     name = loaded.plan.name if loaded else next(iter(fitting))
-    ranges: dict[int, tuple[float, float]] = {}
-    for size, value in fitting.get(name, []):
-        least, most = ranges.get(size, (value, value))
-        ranges[size] = (min(least, value), max(most, value))
-    return Fabric(name, _hardware(hardware, loaded), ranges, len(fitting.get(name, [])))
+    results = fitting.get(name, [])
+    values: dict[int, list[float]] = {}
+    for size, value, _ in results:
+        values.setdefault(size, []).append(value)
+    choices = {size: choice for size, _, choice in results if choice}
+    return Fabric(name, _hardware(hardware, loaded), values, choices, len(results))
 
 
-def _bandwidths(
-    rows: Sequence[Mapping[str, Any]], measured_jobs: Collection[tuple[str, int]]
-) -> Iterator[tuple[int, float]]:
-    """Yield data size and bus bandwidth of each matching job, else of all jobs up to the end of the last."""
+def _bandwidths(trial: Trial, measured_jobs: Collection[tuple[str, int]]) -> Iterator[tuple[int, float, str]]:
+    """Yield data size, bus bandwidth and NCCL's choice of each matching job, else of all jobs together."""
+    rows = trial.results
     timed_rows = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
     of_job = [row for row in timed_rows if (row["collective"], row["ranks"]) in measured_jobs]
+    choices = {job["name"]: nccl_text(job) for job in trial.facts.run_spec["jobs"]}
     for row in of_job:
-        yield row["data_size_bytes"], row["busbw_gb_per_s"]
+        yield row["data_size_bytes"], row["busbw_gb_per_s"], choices.get(row["job"], "")
     kinds = {row["collective"] for row in timed_rows}
     ranks = sum(row["ranks"] for row in timed_rows)
     if (
@@ -359,18 +367,20 @@ def _bandwidths(
     ):
         duration_ms = max(row["completion_time_ms"] for row in timed_rows)
         mb_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
-        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms
+        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms, ""
 
 
 def _hardware(stated: Hardware, loaded: LoadedPlan | None) -> Hardware:
     """Return the adapters of the hosts: values of the user, and the plan's where the user gives none."""
     if loaded is None:
         return stated
-    topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
-    rails = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
+    fabric: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]
+    topology, server = fabric["topology"], fabric.get("server")
+    adapters = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
+    adapters = server["adapters"] if server else adapters
     rate = topology["host_link"]["rate_bps"] / 1e9
     return Hardware(
-        stated.adapters or rails, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
+        stated.adapters or adapters, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
     )
 
 

@@ -40,5 +40,7 @@ def nccl_text(job: Mapping[str, Any]) -> str:
     nccl = collective_of(job).get("nccl")
     if not nccl:
         return ""
-    channels = nccl["channels"] if nccl["kind"] == "peers" else len(nccl["channels"])
+    channels = nccl["channels"]
+    if not isinstance(channels, int):
+        channels = len(channels)
     return f"{pattern_of(job)['algorithm']} {_PROTOCOLS[nccl['protocol']]} {channels}"

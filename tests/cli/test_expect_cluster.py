@@ -46,6 +46,43 @@ def test_large_sizes_have_the_rate_of_the_adapters(
     assert small["gain_latency"] > 1
 
 
+ONE_SERVER = ("expect", "--cluster", "hgx-h200", "--servers", "1", "--json")
+LINKS = 370.8
+"""NVLink of a GPU by NCCL's rules [GB/s]."""
+
+
+@pytest.mark.parametrize(
+    ("collective", "choice", "busbw"),
+    [
+        ("all-reduce", ("NVLS", "Simple", 16), LINKS * 0.85 * 2 * 7 / 9),
+        ("all-gather", ("Ring", "Simple", 24), LINKS),
+        ("reduce-scatter", ("Ring", "Simple", 24), LINKS),
+        ("all-to-all", (None, "Simple", 32), LINKS),
+        ("send-receive", (None, "Simple", 32), LINKS),
+    ],
+)
+def test_one_server_has_the_rate_of_its_links(
+    capsys: pytest.CaptureFixture[str], collective: str, choice: tuple[Any, ...], busbw: float
+) -> None:
+    assert run([*ONE_SERVER, "--collective", collective, "--sizes", "1KB,16GB"]) == 0
+    small, large = json.loads(capsys.readouterr().out)["expected"]
+    assert (large["algorithm"], large["protocol"], large["channels"]) == choice
+    assert large["busbw_gb_per_s_median"] == pytest.approx(busbw, rel=0.01)
+    assert (large["bound"], large["bound_certain"]) == ("scale-up", True)
+    assert small["bound"] == "latency"
+
+
+def test_choices_on_one_server_are_those_of_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*ONE_SERVER, "--collective", "all-reduce", "--sizes", "8:16MB"]) == 0
+    expected = json.loads(capsys.readouterr().out)["expected"]
+    # Rings with LL up to 1 MB, then NVLS (NCCL 2.30.7 on 8 x H200).
+    algorithms = {row["data_size_bytes"]: (row["algorithm"], row["protocol"]) for row in expected}
+    assert all(
+        choice == (("Ring", "LL") if size <= 1 << 20 else ("NVLS", "Simple"))
+        for size, choice in algorithms.items()
+    )
+
+
 def test_uplinks_that_hashes_share_unevenly_are_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--topology", "leaf-spine", "--collective", "all-gather", "--sizes", "1GB", "--seeds", "4")
     (row,) = rows(capsys, *options)
@@ -123,7 +160,7 @@ def test_switches_are_those_of_a_configuration(capsys: pytest.CaptureFixture[str
         (("jct-alltoall", "--cluster", "dgx-h100"), "error: PLAN: found it with --cluster; allowed: either"),
         (("--cluster", "dgx-h100"), "error: --servers: found nothing; allowed: a number of servers"),
         (("--cluster", "dgx-h1", "--servers", "2"), "error: dgx-h1: found no such server"),
-        (("--cluster", "dgx-h100", "--servers", "1"), "error: --servers: found 1; allowed: 2 to 1024"),
+        (("--cluster", "dgx-h100", "--servers", "0"), "error: --servers: found 0; allowed: 1 to 1024"),
         (("--cluster", "gb200-nvl72", "--servers", "36"), "error: --cluster: found gb200-nvl72, whose"),
         ((*CLUSTER[1:], "--topology", "ring"), 'error: --topology: found "ring"; allowed: rail-optimised'),
         ((*CLUSTER[1:], "--collective", "alltoal"), 'error: --collective: found "alltoal"; allowed: '),
@@ -143,3 +180,27 @@ def test_wrong_arguments_are_errors(
 ) -> None:
     assert run(["expect", *arguments]) == 2
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_the_page_has_curve_table_and_limits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "curve.html"
+    options = ("--collective", "all-gather", "--sizes", "1KB,1GB", "-o", str(page))
+    (small, large) = rows(capsys, *options)
+    text = page.read_text()
+    figure = json.loads(
+        text.split('class="figure" data-target="plot-curve-all-gather">')[1].split("</script>")[0]
+    )
+    (curve,) = (trace for trace in figure["data"] if trace.get("name") == "expected, all-gather, 16 ranks")
+    assert curve["y"] == [small["busbw_gb_per_s_median"], large["busbw_gb_per_s_median"]]
+    names = [trace.get("name") for trace in figure["data"]]
+    assert {"accept from", "ideal", "bound: latency", "bound: adapter"} <= set(names)
+    assert [note["text"] for note in figure["layout"]["annotations"]] == [
+        "Ring<br>LL<br>1",
+        "Ring<br>Simple<br>16",
+    ]
+    assert "all_gather_perf -b 1G" in text
+
+
+def test_a_page_is_html(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run([*CLUSTER, "-o", str(tmp_path / "curve.pdf")]) == 2
+    assert "name it curve.html" in capsys.readouterr().err

@@ -61,6 +61,16 @@ def test_packets_and_flows_agree(tmp_path: Path, override: str) -> None:
     assert flows == pytest.approx(packets, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    "collective", ["all-reduce", "all-gather", "all-to-all", "send-receive", "broadcast"]
+)
+@pytest.mark.parametrize("size", ["64KB", "16MB"])
+def test_packets_and_flows_agree_on_one_server(tmp_path: Path, collective: str, size: str) -> None:
+    overrides = ("jobs.0.ranks=0-7", f"jobs.0.collective={collective}", f"sweep.data_size=[{size}]")
+    packets = busbw(tmp_path / "packets", *overrides)
+    assert busbw(tmp_path / "flows", *overrides, "backend=flow") == pytest.approx(packets)
+
+
 def test_a_flat_ring_is_slower_by_far(tmp_path: Path) -> None:
     assert busbw(tmp_path / "flat", "jobs.0.library=flat-ring") < busbw(tmp_path / "nccl") / 10
 
@@ -101,6 +111,8 @@ def limit(collective: str, servers: int, gpus: int, algorithm: str = "ring", ran
         ("all-gather", 2, 8, "ring", 450.0 * 8 / 7),
         ("all-reduce", 2, 8, "nvls-tree", 8 * GOODPUT * (15 / 16) / (1 / 2)),
         ("all-reduce", 1, 8, "ring", 450.0),
+        ("all-reduce", 1, 8, "nvls", 450.0 * 2 * 7 / 9),
+        ("all-gather", 1, 8, "nvls", 450.0),
         ("all-reduce", 16, 1, "ring", GOODPUT),
         ("all-to-all", 4, 8, "peers", GOODPUT * 31 / 24),
         ("send-receive", 4, 8, "peers", 450.0),

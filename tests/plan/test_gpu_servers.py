@@ -157,6 +157,10 @@ def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
             {"job": f"{ALL_REDUCE}, algorithm: ring, library: {{nccl: {{env: {{NCCL_ALGO: tree}}}}}}"},
             "found NCCL_ALGO beside `algorithm`",
         ),
+        (
+            {"job": f"{ALL_REDUCE}, library: {{nccl: {{env: {{NCCL_COLLNET_ENABLE: 1}}}}}}"},
+            "CollNet and SHARP, reductions in switches of the network, are not modelled",
+        ),
         ({"plan": "transport: {qp_mode: per_chunk}\n"}, "transport.qp_mode: found per_chunk with NCCL"),
         (
             {"job": f"{ALL_REDUCE}, library: flat-ring", "fabric": server("dgx-h100")},
@@ -191,7 +195,6 @@ def test_ranks_are_gpus_that_may_be_dealt_out_to_servers() -> None:
     "job",
     [
         f'{ALL_REDUCE}, ranks: "0-11"',
-        f'{ALL_REDUCE}, ranks: "0-7"',
         f'{ALL_REDUCE}, ranks: "0-24:8"',
         f"{ALL_REDUCE}, algorithm: halving-doubling",
         f"{ALL_REDUCE}, software: mpi",
@@ -248,6 +251,7 @@ def test_transfers_between_peers_change_the_rail_in_the_server() -> None:
         "channels": 4,
         "chunk_bytes": 128 << 10,
         "pxn": True,
+        "scale_up": {"rate_bps": 370_800 * 8_000_000, "latency_ps": 936_250},
     }
     off = nccl_of("collective: all-to-all, library: {nccl: {env: {NCCL_PXN_DISABLE: 1}}}", size="1GB")
     assert off == {**found, "pxn": False}
@@ -274,11 +278,35 @@ def test_variables_of_the_network_are_fields_of_the_plan() -> None:
     assert found.found == "variables without an effect here: NCCL_DEBUG"
 
 
-def test_nccl_on_one_server_is_the_algorithm_among_its_ranks() -> None:
-    plan = loaded(f'{ALL_REDUCE}, ranks: "0-7", library: nccl')
-    assert "nccl" not in plan.trials[0].run_spec["jobs"][0]["work"]
-    (found,) = plan.warnings
-    assert "NVLS is not modelled" in found.found
+def test_nccl_on_one_server_uses_its_scale_up_domain() -> None:
+    plan = loaded(f'{ALL_REDUCE}, ranks: "0-7"', size="1MB, 16MB")
+    assert not plan.warnings
+    works: list[Any] = [trial.run_spec["jobs"][0]["work"] for trial in plan.trials]
+    assert [work["pattern"]["algorithm"] for work in works] == ["ring", "nvls"]
+    copies = {"rate_bps": 370_800 * 8_000_000, "latency_ps": 936_250}
+    assert works[0]["nccl"] == {
+        "kind": "one-server",
+        "algorithm": "ring",
+        "protocol": "ll",
+        "channels": 24,
+        "chunk_bytes": 32 << 10,
+        "slice_bytes": 32 << 10,
+        "window_messages": 8,
+        "scale_up": copies,
+    }
+    switches = works[1]["nccl"]
+    assert (switches["algorithm"], switches["protocol"], switches["channels"]) == ("nvls", "simple", 16)
+    assert switches["scale_up"] == copies | {"rate_bps": int(370_800 * 8_000_000 * 0.85)}
+    chain = nccl_of(f'{ALL_REDUCE}, ranks: "0-7", algorithm: double-binary-tree')
+    assert (chain["kind"], chain["algorithm"]) == ("one-server", "tree")
+    peers = nccl_of('collective: all-to-all, ranks: "0-7"', size="1GB")
+    assert (peers["kind"], peers["channels"], peers["chunk_bytes"]) == ("peers", 8, 512 << 10)
+
+
+def test_adapters_that_spray_want_load_balancing_that_does() -> None:
+    (found,) = loaded(topology=LEAVES, fabric=server("p5en")).warnings
+    assert "ecmp with adapters whose transport, SRD, sprays packets" in found.found
+    assert not loaded(topology=LEAVES, fabric=server("p5en") + "  load_balancing: spray-random\n").warnings
 
 
 def test_a_flat_ring_is_that_of_hosts() -> None:

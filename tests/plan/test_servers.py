@@ -12,7 +12,18 @@ from fabricbench.plan.fabric.server import Server, shipped_servers
 from fabricbench.plan.server import load_server
 
 SERVERS = {
-    *("dgx-a100", "dgx-h100", "gb200-nvl72", "gh200-quad", "hgx-b200", "hgx-h20", "hgx-h200", "p5", "p5en"),
+    *(
+        "dgx-a100",
+        "dgx-h100",
+        "gb200-nvl72",
+        "gh200-quad",
+        "hgx-b200",
+        "hgx-h20",
+        "hgx-h200",
+        "p5",
+        "p5en",
+        "p6-b200",
+    ),
 }
 SMALL = """\
 gpus: 4

@@ -71,6 +71,28 @@ def test_bytes_between_servers_are_those_of_the_closed_form(
     assert rule in broken(changed(record, payload_bytes=lambda before: before + 10_000))
 
 
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("all-reduce", "ring"),
+        ("all-reduce", "tree"),
+        ("all-reduce", "nvls"),
+        ("reduce-scatter", "ring"),
+        ("reduce-scatter", "nvls"),
+        ("broadcast", "ring"),
+    ],
+)
+def test_bytes_of_one_server_are_those_of_the_closed_form(collective: str, algorithm: str) -> None:
+    record = record_of(collective, algorithm, ranks="0-1", repeat=2)
+    nccl = record.spec["jobs"][0]["work"]["nccl"]
+    assert (nccl["kind"], nccl["algorithm"]) == ("one-server", algorithm)
+    assert broken(record) == set()
+    rows = [row | {"payload_bytes": row["payload_bytes"] + 10_000} for row in record.rows("chunks")]
+    arrow = {**record.arrow, "chunks": pa.Table.from_pylist(rows, schema_of("chunks"))}
+    rule = f"bytes of one server = closed form of NCCL's {algorithm}"
+    assert rule in broken(dataclasses.replace(record, arrow=arrow))
+
+
 def test_an_adapter_sends_the_data_of_its_channels() -> None:
     record = record_of("all-reduce")
     assert "an adapter sends the data of its channels" in broken(

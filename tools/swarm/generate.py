@@ -162,7 +162,7 @@ def _jobs_on_servers(draw: Draw, drawn: Drawn, transport: Fields, gpus: int) -> 
     jobs: list[Fields] = []
     of_nccl = draw.pick((0, 1, 1, 1, 1, 2, 3)) if gpus > 1 else 0
     for index in range(of_nccl):
-        own = servers if draw.chance(0.7) else servers[: draw.whole(min(2, len(servers)), len(servers))]
+        own = servers if draw.chance(0.7) else servers[: draw.whole(1, len(servers))]
         job = nccl_job(draw, f"j{index}", own, gpus, PACKETS_MAX // of_nccl, _unit(transport))
         jobs.append(job | _times(draw) | _rounds(draw, is_rooted=False))
     for index in range(of_nccl, of_nccl + draw.pick((0, 0, 0, 1) if of_nccl else (1, 1, 2))):

@@ -79,7 +79,7 @@ fn service_ps(job: &JobSpec) -> u64 {
 /// Maximum time for which a rank is busy with one message from each other rank, a copy of its data, and the
 /// computation of a round [ps].
 fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
-    let memory = spec.fabric.shared_memory;
+    let memory = spec.fabric.memory_of(job);
     let copy = Rate::from_bps(memory.rate_bps).span_of(job.work.transfer_bytes_max());
     let copy_ps = copy.0.saturating_add(memory.latency_ps);
     job.work.collective().map_or(copy_ps, |collective| {

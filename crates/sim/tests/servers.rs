@@ -6,13 +6,14 @@
 use crate::common::{collective, collective_of, link, run};
 use spec::{
     LinkSpec, NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, RailOptimised, RunSpec,
-    RunStatus, ScaleUpHops, ServerSpec, SharedMemorySpec, TopologySpec,
+    RunStatus, ScaleUpCopies, ScaleUpHops, ServerSpec, SharedMemorySpec, TopologySpec,
 };
 
 /// Bytes of a frame of 4,096 bytes of payload on a link.
 const FRAME_BYTES: f64 = 4096.0 + 82.0;
 /// Scale-up domain of each GPU [bit/s].
 const SCALE_UP_BPS: u64 = 3_600_000_000_000;
+const COPIES: ScaleUpCopies = ScaleUpCopies { rate_bps: SCALE_UP_BPS, latency_ps: 1_000_000 };
 
 /// Servers of `gpus` GPUs, each with an adapter of `gbps` on a rail of its own.
 fn servers(count: u32, gpus: u32, gbps: u64, spines: u32, name: &str, bytes: u64) -> RunSpec {
@@ -106,6 +107,7 @@ fn latency_is_that_of_the_hops_of_small_data() {
             channels: 1,
             chunk_bytes: 1 << 20,
             pxn: false,
+            scale_up: COPIES,
         };
         time(&with(spec, NcclConfig::Peers(peers)))
     };
@@ -138,6 +140,7 @@ fn pxn_keeps_all_to_all_on_its_rails() {
             channels: 1,
             chunk_bytes: 128 << 10,
             pxn,
+            scale_up: COPIES,
         };
         time(&with(spec, NcclConfig::Peers(peers)))
     };
@@ -170,6 +173,7 @@ fn the_cost_of_a_step_bounds_small_steps() {
             channels: 1,
             chunk_bytes: step_bytes,
             pxn: false,
+            scale_up: COPIES,
         };
         bytes as f64 / time(&with(spec, NcclConfig::Peers(peers))) / 1e9
     };

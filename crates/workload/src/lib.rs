@@ -45,8 +45,8 @@ pub use schedule::{
     barrier_transfers, in_phases, with_rendezvous,
 };
 pub use servers::{
-    NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, ScaleUpHops, ServerRanks, nccl_schedule,
-    nccl_volume,
+    NcclAlgorithm, NcclChannel, NcclChannels, NcclConfig, NcclOneServer, NcclPeers, NcclProtocol,
+    ScaleUpCopies, ScaleUpHops, ServerRanks, nccl_schedule, nccl_volume,
 };
 pub use shape::{Shape, shares};
 pub use volume::{Volume, volume_for};

@@ -2,8 +2,8 @@
 //! rails.
 
 use fabricbench_workload::{
-    Message, NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, Parts, ScaleUpHops, Schedule,
-    ServerRanks, Shape, Transfer, nccl_schedule, nccl_volume,
+    Message, NcclAlgorithm, NcclChannel, NcclChannels, NcclConfig, NcclOneServer, NcclPeers, NcclProtocol,
+    Parts, ScaleUpCopies, ScaleUpHops, Schedule, ServerRanks, Shape, Transfer, nccl_schedule, nccl_volume,
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -11,6 +11,7 @@ use units::{Rank, Seed, Span, TransferId};
 
 /// A hop takes 1 ns and no time for its bytes, to the picosecond.
 const HOP: Span = Span(1_000);
+const COPIES: ScaleUpCopies = ScaleUpCopies { rate_bps: u64::MAX, latency_ps: HOP.0 };
 
 fn channels(count: u32, gpus: u32, chunk_bytes: u64, slice_bytes: u64) -> NcclChannels {
     let channel = |number: u32| NcclChannel {
@@ -194,7 +195,7 @@ proptest! {
     ) {
         let ranks = count * gpus;
         let config = NcclConfig::Peers(NcclPeers {
-            protocol: NcclProtocol::Simple, concurrent, channels: 2, chunk_bytes: 1024, pxn,
+            protocol: NcclProtocol::Simple, concurrent, channels: 2, chunk_bytes: 1024, pxn, scale_up: COPIES,
         });
         let shape = shape(ranks, share * u64::from(ranks), 0);
         let schedule = schedule(&config, "all-to-all", &shape, &servers(count, gpus));
@@ -232,4 +233,55 @@ fn servers_with_different_gpus_are_refused() {
     let one = ServerRanks::new([(0, 0), (0, 1)].into_iter());
     let error = nccl_schedule(&config, "all-reduce", &shape(2, 99, 0), &one).unwrap_err();
     assert_eq!(error.to_string(), "1 channels over 1 servers");
+}
+
+fn one_server(algorithm: NcclAlgorithm, protocol: NcclProtocol, channels: u32) -> NcclConfig {
+    NcclConfig::OneServer(NcclOneServer {
+        algorithm,
+        protocol,
+        channels,
+        chunk_bytes: 1024,
+        slice_bytes: if protocol == NcclProtocol::Simple { 512 } else { 1024 },
+        window_messages: 8,
+        scale_up: COPIES,
+    })
+}
+
+proptest! {
+    /// Rings send each block but one in each cycle, trees all data both ways, NVLS all data to the switches and
+    /// each sum once.
+    #[test]
+    fn volumes_on_one_server_are_those_of_schedules(
+        (gpus, number) in (2..9u32, 1..5u32), factor in 1..60u64,
+    ) {
+        // Whole blocks, of messages that LL128 fills.
+        let bytes = u64::from(gpus * number) * factor * 960;
+        for (algorithm, collective, messages) in [
+            (NcclAlgorithm::Ring, "all-reduce", 2 * (gpus - 1)),
+            (NcclAlgorithm::Ring, "all-gather", gpus - 1),
+            (NcclAlgorithm::Ring, "broadcast", gpus - 1),
+            (NcclAlgorithm::Tree, "all-reduce", 2 * (gpus - 1)),
+            (NcclAlgorithm::Nvls, "all-reduce", gpus + 1),
+            (NcclAlgorithm::Nvls, "reduce-scatter", gpus),
+        ] {
+            let config = one_server(algorithm, NcclProtocol::Simple, number);
+            let (shape, servers) = (shape(gpus, bytes, gpus - 1), servers(1, gpus));
+            let schedule = schedule(&config, collective, &shape, &servers);
+            let volume = nccl_volume(&config, collective, &shape, &servers).unwrap();
+            prop_assert_eq!(volume.transfers, schedule.transfers().len() as u64);
+            prop_assert_eq!(volume.connections, all_connections(&schedule));
+            prop_assert_eq!(volume.payload_bytes, schedule.total_bytes());
+            prop_assert_eq!(schedule.total_bytes(), u64::from(messages) * bytes);
+            prop_assert_eq!(volume.largest_bytes, schedule.transfers().map(|transfer| transfer.bytes).max().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_collective_on_one_server_needs_its_gpus() {
+    let config = one_server(NcclAlgorithm::Nvls, NcclProtocol::Simple, 4);
+    let error = nccl_schedule(&config, "broadcast", &shape(4, 99, 0), &servers(1, 4)).unwrap_err();
+    assert_eq!(error.to_string(), "broadcast by NVLS");
+    let error = nccl_schedule(&config, "all-reduce", &shape(4, 99, 0), &servers(2, 2)).unwrap_err();
+    assert_eq!(error.to_string(), "4 ranks on 2 servers as on one");
 }

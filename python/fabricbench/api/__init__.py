@@ -14,12 +14,14 @@ line and the report.
 """
 
 from fabricbench.api.campaigns import Campaign
+from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
 from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
+from fabricbench.api.expected_curves import ExpectedCurves
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load, plans
 from fabricbench.api.runs import Progress, run
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -33,7 +35,9 @@ from fabricbench.store import StoreError, UnknownTrialError
 __all__ = [
     "Campaign",
     "Degraded",
+    "Diagnosis",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -52,6 +56,7 @@ __all__ = [
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

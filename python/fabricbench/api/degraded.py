@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load
 from fabricbench.plan.degradation import State
 from fabricbench.report.html.degradation_page import write_degradation_page
 from fabricbench.report.studies.degradation import Degradation, degradation_of, degradation_text, rows_of

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -21,7 +21,7 @@ from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import Question, parse_sizes
 from fabricbench.plan.profile import rate_text
 from fabricbench.plan.server import load_server
-from fabricbench.words import close_match_hint
+from fabricbench.words import close_match_hint, same_name
 
 COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive")
 """Collectives of nccl-tests whose curve is expected."""
@@ -84,9 +84,8 @@ class Cluster:
             hint = close_match_hint(self.topology, TOPOLOGIES)
             raise option_problem("--topology", f'"{self.topology}"', ", ".join(TOPOLOGIES), hint)
         server = self._server
-        if not 2 <= self.servers <= SERVERS_MAX:
-            hint = "" if self.servers != 1 else f"`fabricbench nccl {self.server}` has the choices on one"
-            raise option_problem("--servers", str(self.servers), f"2 to {SERVERS_MAX}", hint)
+        if not 1 <= self.servers <= SERVERS_MAX:
+            raise option_problem("--servers", str(self.servers), f"1 to {SERVERS_MAX}")
         if server.gpus < 2 or not server.nics:
             parts = f"{server.gpus} GPUs and {server.nics} adapters"
             raise option_problem("--cluster", parts, "servers with several GPUs and an adapter")
@@ -110,15 +109,40 @@ class Cluster:
         return self.servers * self._server.gpus
 
     @property
+    def has_rules(self) -> bool:
+        """Whether there are rules of this version of NCCL."""
+        try:
+            self.question(COLLECTIVES[0], "1GB").answer()
+        except PlanError as error:
+            return all(problem.place.source != "--nccl" for problem in error.problems)
+        return True
+
+    @property
+    def adapters(self) -> int:
+        """Number of adapters of a server."""
+        return self._server.nics
+
+    @property
+    def adapter_rate_bps(self) -> int:
+        """Rate of an adapter."""
+        assert self._server.nic is not None, "a server with adapters has `nic`"
+        return self._server.nic.rate_bps
+
+    @property
     def has_rails(self) -> bool:
         """Whether each adapter of a server has a switch of its own."""
         return self.topology == TOPOLOGIES[0]
 
+    @property
+    def is_sprayed(self) -> bool:
+        """Whether packets are sprayed, as by EFA's SRD."""
+        return self._server.nic is not None and self._server.nic.transport == "srd"
+
     def fields(self, collective: str, sizes: list[int], seeds: int = 1) -> dict[str, Any]:
         """Return the fields of the plan of a collective at some data sizes.
 
-        In send-receive each rank has a partner on another server, as the ranks at the end of a server have
-        in nccl-tests, whose time is that of the slowest.
+        In send-receive each rank has a partner on another server, if there are several, as the ranks at the
+        end of a server have in nccl-tests, whose time is that of the slowest.
         """
         job: dict[str, Any] = {
             "name": collective,
@@ -130,13 +154,23 @@ class Cluster:
         switch: dict[str, Any] = {"pfc": "on", "ecn": "sonic"}
         if self.switch is not None:
             switch = {"config": str(self.switch.absolute())}
+        fabric = {"topology": self._topology(), "server": self._server_fields(), "switch": switch}
+        transport = {"rate_control": "dcqcn"}
+        nic = self._server.nic
+        assert nic is not None, "a server with adapters has `nic`"
+        if nic.latency_ps:
+            # Half of what the plugin reports on each side.
+            fabric["nic"] = {"latency": f"{nic.latency_ps // 2}ps"}
+        if self.is_sprayed:
+            fabric["load_balancing"] = "spray-random"
+            transport["recovery"] = "selective"
         return {
             "fabricbench": 1,
             "name": f"{Path(self.server).stem}-x{self.servers}",
             "backend": "flow",
             "iterations": seeds,
-            "fabric": {"topology": self._topology(), "server": self._server_fields(), "switch": switch},
-            "transport": {"rate_control": "dcqcn"},
+            "fabric": fabric,
+            "transport": transport,
             "jobs": [job],
             "sweep": {"data_size": [f"{size}B" for size in sizes]},
             "observe": {"chunks": "summary"},
@@ -153,20 +187,37 @@ class Cluster:
         return read_file(Path(self.server), self.server).data
 
     def _topology(self) -> dict[str, Any]:
-        """Return a topology without oversubscription at the rate of the adapters."""
-        adapters, nic = self._server.nics, self._server.nic
-        assert nic is not None, "a server with adapters has `nic`"
-        host_link = {"host_link": rate_text(nic.rate_bps)}
-        links = host_link | {"fabric_link": rate_text(nic.rate_bps)}
+        """Return a topology without oversubscription at the rate of the adapters.
+
+        The adapters of one server, which it does not use, are on one switch.
+        """
+        adapters, rate = self.adapters, rate_text(self.adapter_rate_bps)
+        host_link = {"host_link": rate}
+        links = host_link | {"fabric_link": rate}
         hosts = self.servers * adapters
-        if self.topology in {"single-switch", "full-mesh"}:
-            return {"kind": self.topology, "hosts": hosts} | host_link
+        if self.servers == 1 or self.topology in {"single-switch", "full-mesh"}:
+            kind = "single-switch" if self.servers == 1 else self.topology
+            return {"kind": kind, "hosts": hosts} | host_link
         if self.has_rails:
             counts = {"servers": self.servers, "rails": adapters, "spines": adapters}
             return {"kind": self.topology, **counts, "links_per_spine": -(-self.servers // adapters)} | links
         of_leaf = gcd(self.servers, min(_SERVERS_OF_LEAF, self.servers // 2)) * adapters
         counts = {"leaves": hosts // of_leaf, "hosts_per_leaf": of_leaf, "spines": of_leaf}
         return {"kind": self.topology, **counts} | links
+
+
+def collectives_named(names: Iterable[str]) -> list[str]:
+    """Return the collectives of some names, each once; all of them without a name.
+
+    Raises:
+        PlanError: There is no such collective.
+    """
+    found = {name: same_name(name, COLLECTIVES) for name in names}
+    for name, collective in found.items():
+        if collective is None:
+            hint = close_match_hint(name, COLLECTIVES)
+            raise option_problem("--collective", f'"{name}"', ", ".join(COLLECTIVES), hint)
+    return list(dict.fromkeys(filter(None, found.values()))) or list(COLLECTIVES)
 
 
 def _rounded(cluster: Cluster, collective: str, sizes: Sequence[int]) -> list[int]:
@@ -218,16 +269,22 @@ def _choice(chosen: Mapping[str, Any] | None) -> Choice:
 def _chunks(cluster: Cluster, collective: str, operation: Mapping[str, Any]) -> int:
     """Return about how many chunks the flow model simulates for an operation as NCCL runs it.
 
-    On rails two servers stand for all in a ring. The chunks of an all-to-all count once for each message of a
-    channel: all ranks share their adapters among many peers, whose rates change with each.
+    On one server a chunk is that of all channels. On rails two servers stand for all in a ring. The chunks
+    of an all-to-all count once for each message of a channel: all ranks share their adapters among many
+    peers, whose rates change with each.
     """
     chosen = operation["chosen"]
     if chosen is None:
         return 0
-    messages: int = chosen["channels"] * chosen["messages"]
+    of_channel: int = chosen["messages"]
+    messages: int = chosen["channels"] * of_channel
     if chosen["algorithm"] is None:
-        each = cluster.ranks * chosen["messages"] if collective == "all-to-all" else 1
+        if cluster.servers == 1:
+            return messages * cluster.ranks * (cluster.ranks if collective == "all-to-all" else 1)
+        each = cluster.ranks * of_channel if collective == "all-to-all" else 1
         return messages * cluster.ranks * each
+    if cluster.servers == 1:
+        return 2 * of_channel * cluster.ranks
     if chosen["algorithm"] == "Ring":
         return messages * 2 * (1 if cluster.has_rails else cluster.servers)
     chunks: int = -(-operation["bytes"] // chosen["chunk_bytes"])

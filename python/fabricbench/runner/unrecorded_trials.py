@@ -6,13 +6,15 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fabricbench.backend.protocol import Backend, Progress, RefusedError, RunSummary
+from fabricbench.backend.protocol import Backend, JobSummary, Progress, RefusedError, RunSummary
 from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_PS_PER_US: Final = 1_000_000
 
 
 class UnrecordedTrials:
@@ -34,6 +36,10 @@ class UnrecordedTrials:
             if isinstance(outcome, RefusedError):
                 raise outcome
         return [outcome for outcome in outcomes if not isinstance(outcome, RefusedError)]
+
+    def times_us(self, trials: Sequence[PlannedTrial]) -> list[list[float]]:
+        """Return the completion times of the jobs of each trial [us]; see `summaries`."""
+        return [[_time_us(job) for job in summary["jobs"]] for summary in self.summaries(trials)]
 
     def outcomes(self, trials: Sequence[PlannedTrial]) -> list[RunSummary | RefusedError]:
         """Return the summary of each trial, or why the backend does not cover it; see `summaries`."""
@@ -62,3 +68,9 @@ class UnrecordedTrials:
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         """Take rows of tables, which are not stored; see `Observer.rows`."""
+
+
+def _time_us(job: JobSummary) -> float:
+    end_ps = job["end_ps"]
+    assert end_ps is not None, "a flow without failures ends"
+    return (end_ps - job["start_ps"]) / _PS_PER_US

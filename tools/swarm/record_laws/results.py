@@ -187,7 +187,9 @@ def _completion(record: Record, job: JobRecord) -> Figures:
         job.collective.get("warm_up_rounds")
         or job.collective.get("barrier")
         or job.is_open_ended
-        or (job.nccl and job.nccl["kind"] != "peers")  # ends when data have passed the GPUs of each server
+        or (
+            job.nccl and job.nccl["kind"] in ("ring", "tree")
+        )  # ends when data have passed the GPUs of each server
     ):
         last_ps = job.chunks["completed_ps"].max()
         assert isinstance(last_ps, int)
@@ -233,7 +235,7 @@ def _busbw_limit_of_servers(record: Record, job: JobRecord) -> float | None:
     if gpus == 1:
         return outside
     if collective in ("all-reduce", "all-gather", "reduce-scatter"):
-        if job.pattern["algorithm"] == "nvls-tree":
+        if collective == "all-reduce" and job.pattern["algorithm"] in ("nvls", "nvls-tree"):
             inside *= 2 * (ranks - 1) / ranks * gpus / (gpus + 1)
         elif servers > 1:
             inside *= gpus / (gpus - 1)

@@ -75,12 +75,11 @@ def _longest_wait(record: Record) -> int:
         wait = min(wait, max(_EMPTYING_PS, emptying_ps))
     watchdog = (fabric["switch"]["pfc"] or {}).get("watchdog")
     storm = watchdog["detection_ps"] + watchdog["restoration_ps"] if watchdog else 0
-    memory = fabric["shared_memory"]
     # The timer of a connection may end the run although there is nothing to send again.
     timer = max((tcp["rto_min_ps"] for tcp in spec["tcp"]), default=0)
     # A frame may be queued behind one of TCP.
     frame = _sending_ps_max(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
-    return wait + storm + timer + frame + max(_software_ps_max(job, memory) for job in spec["jobs"])
+    return wait + storm + timer + frame + max(_software_ps_max(job, fabric) for job in spec["jobs"])
 
 
 def _slowest_pace(transport: Mapping[str, Any]) -> int:
@@ -95,8 +94,10 @@ def _slowest_pace(transport: Mapping[str, Any]) -> int:
     return 2 * int(transport["mtu_bytes"]) * PS_BITS // int(rate_bps)
 
 
-def _software_ps_max(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
+def _software_ps_max(job: Mapping[str, Any], fabric: Mapping[str, Any]) -> int:
     """Return an upper limit of the time of a job without network traffic [ps]."""
+    nccl = job["work"].get("nccl") or {}
+    memory = nccl["scale_up"] if nccl.get("kind") in ("peers", "one-server") else fabric["shared_memory"]
     work, data_bytes = job["work"], pattern_of(job)["data_bytes"]
     step_ps = data_bytes * PS_BITS // memory["rate_bps"] + memory["latency_ps"]
     other_ps = 0

@@ -40,11 +40,12 @@ def _of_servers(record: Record) -> Iterator[tuple[JobRecord, Mapping[str, Any]]]
 def between_servers_laws(record: Record) -> Iterator[Violation]:
     """Yield servers that send more or fewer bytes than the closed form of NCCL's schedule."""
     for job, nccl in _of_servers(record):
-        rule = f"bytes between servers = closed form of NCCL's {nccl['kind']}"
+        is_one = nccl["kind"] == "one-server"
+        place = "of one server" if is_one else "between servers"
+        rule = f"bytes {place} = closed form of NCCL's {nccl['algorithm' if is_one else 'kind']}"
         for number in range(job.rounds_planned):
-            chunks = job.chunks.filter(
-                (pl.col("round") == number) & (pl.col("src_host") != pl.col("dst_host"))
-            )
+            crosses = pl.col("src_host") != pl.col("dst_host")
+            chunks = job.chunks.filter((pl.col("round") == number) & (crosses | pl.lit(is_one)))
             problem = _problem(job, nccl, chunks)
             if problem:
                 yield Violation(rule, f"chunks of {job.name}, round {number}: {problem}")
@@ -62,6 +63,8 @@ def _problem(job: JobRecord, nccl: Mapping[str, Any], chunks: pl.DataFrame) -> s
     servers = list(dict.fromkeys(job.spec["hosts"]))
     if nccl["kind"] == "peers":
         return _of_peers(job, nccl, chunks) if collective in ("all-to-all", "send-receive") else ""
+    if nccl["kind"] == "one-server":
+        return _of_one_server(job, nccl, chunks)
     if nccl["kind"] == "tree":
         return _of_tree(nccl, chunks, data, len(servers))
     pairs = list(zip(servers, servers[1:] + servers[:1], strict=True))
@@ -73,6 +76,20 @@ def _problem(job: JobRecord, nccl: Mapping[str, Any], chunks: pl.DataFrame) -> s
         end = root if collective == "broadcast" else root + 1
         pairs.remove((servers[end - 1], servers[end % len(servers)]))
     return _differences(nccl, _edges(chunks), dict.fromkeys(pairs, expected), loose=collective in _CYCLES)
+
+
+def _of_one_server(job: JobRecord, nccl: Mapping[str, Any], chunks: pl.DataFrame) -> str:
+    """Compare what the GPUs of a server send: blocks of rings, data of chains, data and sums of NVLS."""
+    collective, data = job.pattern["collective"], job.pattern["data_bytes"]
+    others = job.ranks - 1
+    times = {
+        "ring": _CYCLES.get(collective, 1) * others,
+        "tree": 2 * others,
+        "nvls": job.ranks + (collective == "all-reduce"),
+    }[nccl["algorithm"]]
+    server = job.spec["hosts"][0]
+    expected = {(server, server): Fraction(data * times)}
+    return _differences(nccl, _edges(chunks), expected, loose=False)
 
 
 def _of_tree(nccl: Mapping[str, Any], chunks: pl.DataFrame, data: int, servers: int) -> str:
@@ -158,7 +175,7 @@ def adapter_laws(record: Record) -> Iterator[Violation]:
 def _channels(job: JobRecord) -> list[Mapping[str, Any]] | None:
     """Return the channels of a job that has adapters of its own for each; none of any other."""
     nccl = job.nccl if job.is_collective else None
-    return None if nccl is None or nccl["kind"] == "peers" else nccl["channels"]
+    return None if nccl is None or nccl["kind"] in ("peers", "one-server") else nccl["channels"]
 
 
 def _has_known_adapters(record: Record) -> bool:

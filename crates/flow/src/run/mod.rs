@@ -23,7 +23,7 @@ use job_state::JobState;
 use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
 use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
-use units::{Instant, Rate, Span};
+use units::{Instant, Span};
 use windows::{Connection, NextAction};
 use workload::Message;
 
@@ -263,12 +263,10 @@ impl<'a> Run<'a> {
 
     /// Copies between ranks of one host in shared memory, one message after the other.
     fn copy(&mut self, slot: u32, now: Instant) {
-        let memory = self.spec.fabric.shared_memory;
         let number = self.active[slot as usize].chunk;
         let Chunk { job, transfer, bytes, .. } = self.jobs.chunk(number);
-        let span = Rate::from_bps(memory.rate_bps).span_of(bytes);
-        let copied = self.states[job as usize].progress.copy(transfer.0, now, span);
-        self.events.push(copied + Span(memory.latency_ps), Event::Delivered { chunk: number, slot });
+        let arrival = self.states[job as usize].progress.copy(transfer.0, now, bytes);
+        self.events.push(arrival, Event::Delivered { chunk: number, slot });
     }
 
     /// Whether a chunk is a message of NCCL that clears a buffer.

@@ -93,6 +93,11 @@ impl Outgoing {
             && self.times.is_empty()
     }
 
+    /// Whether transfers take time before their post.
+    pub(super) const fn take_time(&self) -> bool {
+        !self.times.is_empty()
+    }
+
     /// Earliest post of a transfer that may start at `now`.
     #[inline]
     pub(super) fn earliest(&self, outgoing: u32, now: Instant) -> Instant {

@@ -32,10 +32,11 @@ use lists::{Inbound, Outgoing};
 use places::blocking_order;
 use plan::InboundTimes;
 use process::Process;
+use spec::SharedMemorySpec;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use units::{Instant, Span};
+use units::{Instant, Rate, Span};
 use workload::Schedule;
 
 /// Progress of a job at a place.
@@ -351,10 +352,12 @@ impl Progress {
         self.processes[process as usize].work(at, self.times.send_overhead)
     }
 
-    /// The rank of a transfer copies for `span` in shared memory, after its earlier copies; returns the end.
-    pub fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
+    /// The rank of a transfer copies its bytes in shared memory, after its earlier copies; returns their
+    /// arrival.
+    pub fn copy(&mut self, outgoing: u32, now: Instant, bytes: u64) -> Instant {
         let process = self.process_of(outgoing);
-        self.processes[process as usize].copy(now, span)
+        let SharedMemorySpec { rate_bps, latency_ps } = self.times.memory;
+        self.processes[process as usize].copy(now, Rate::from_bps(rate_bps).span_of(bytes)) + Span(latency_ps)
     }
 
     /// Removes an inbound transfer that has arrived; returns it with the time at which its rank has processed
@@ -510,12 +513,17 @@ impl Progress {
         }
         if !self.inbound.take_part(inbound) {
             self.count_part(of_rank);
-        } else if self.times.receive_overhead > Span::ZERO || self.inbound.take_time() {
+        } else if self.takes_time_to_receive() {
             self.arrived.push_back(inbound);
         } else {
             self.release_successors(inbound, started);
             self.count_part(of_rank);
         }
+    }
+
+    /// Whether a transfer that has arrived occupies its rank, or any transfer waits for a time after it.
+    fn takes_time_to_receive(&self) -> bool {
+        self.times.receive_overhead > Span::ZERO || self.inbound.take_time() || self.outgoing.take_time()
     }
 
     /// The last part of an inbound transfer has arrived and been processed at `now`; adds transfers that may

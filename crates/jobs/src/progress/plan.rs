@@ -1,7 +1,7 @@
 //! Parameters of a [`Progress`](super::Progress): transfers with their dependencies, phases (rounds, and
 //! barriers between them) and times of a job, in lists that store equal or default items only once.
 
-use spec::{CollectiveSpec, RunSpec};
+use spec::{CollectiveSpec, RunSpec, SharedMemorySpec};
 use std::iter::repeat;
 use units::{Instant, Rate, Span};
 use workload::{Message, RankTimes};
@@ -166,6 +166,8 @@ pub struct JobTimes {
     pub receive_overhead: Span,
     /// Time for which a rank computes and copies its own block at the start of a round.
     pub round_work: Span,
+    /// Copies between ranks of a host.
+    pub memory: SharedMemorySpec,
     /// Number of phases: rounds and the barriers between them; `None` if the job runs until other jobs end.
     pub phases: Option<u32>,
     /// Index of the job in the run.
@@ -186,6 +188,7 @@ impl JobTimes {
         let times = Self {
             start: Instant(job.start_ps),
             phases: job.phases_planned(),
+            memory: spec.fabric.memory_of(job),
             job: index,
             ..Self::default()
         };
@@ -197,7 +200,7 @@ impl JobTimes {
             send_overhead: Span(collective.send_overhead_ps),
             receive_overhead: Span(collective.receive_overhead_ps),
             round_work: Span(collective.compute_ps)
-                + Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
+                + Rate::from_bps(times.memory.rate_bps).span_of(block_bytes),
             warm_up_rounds: collective.warm_up_rounds,
             has_barriers: collective.barrier,
             ..times

@@ -199,9 +199,9 @@ impl HostJobs {
     }
 
     /// See [`Progress::copy`].
-    pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
+    pub(super) fn copy(&mut self, outgoing: u32, now: Instant, bytes: u64) -> Instant {
         let (progress, first) = self.sending_mut(outgoing);
-        progress.copy(outgoing - first, now, span)
+        progress.copy(outgoing - first, now, bytes)
     }
 
     /// See [`Progress::next_taken_in`].

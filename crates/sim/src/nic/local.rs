@@ -8,24 +8,16 @@
 use super::ledger::{Frames, WorkId};
 use super::{Host, Timer};
 use crate::nic::Context;
-use units::{Instant, Rate, Span};
-
-/// The shared memory of a host.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedMemory {
-    pub(crate) rate: Rate,
-    pub(crate) latency: Span,
-}
+use units::Instant;
 
 impl Host {
     /// Posts every next chunk of a sender within the host that is ready.
     #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
-        let memory = self.shared_memory;
         while let Some(send) = self.post_next_local(sender, now) {
-            let span = memory.rate.span_of(self.sends.bytes_of(send));
-            let copied = self.jobs.copy(self.sends.outgoing_of(send), now, span);
-            self.timers.push(copied + memory.latency, Timer::Local(sender));
+            let bytes = self.sends.bytes_of(send);
+            let arrival = self.jobs.copy(self.sends.outgoing_of(send), now, bytes);
+            self.timers.push(arrival, Timer::Local(sender));
         }
     }
 

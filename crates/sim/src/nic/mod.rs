@@ -22,7 +22,6 @@ mod uc;
 pub(crate) use host_jobs::HostJobsPlan;
 pub(crate) use intake::IntakePlan;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
-pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan, SchedulingPlan};
 pub(crate) use rc::{
     QueuePairEnd, QueuePairEnds, QueuePairSettings, REORDERING_BUCKETS, Receivers, Reordering,
@@ -90,7 +89,6 @@ pub(crate) struct HostPlan {
     pub(crate) traffic: HostTraffic,
     /// Its endpoints of TCP connections, if any.
     pub(crate) tcp: Option<HostTcp>,
-    pub(crate) shared_memory: SharedMemory,
 }
 
 /// Traffic of the jobs that a host sends and receives.
@@ -170,8 +168,6 @@ pub(crate) struct Host {
     #[state(skip)]
     jobs: HostJobs,
     // Used by few hosts.
-    #[state(skip)]
-    shared_memory: SharedMemory,
     /// Payload placed for each job, if there are several.
     deliveries: Box<[JobDelivery]>,
     /// Future changes of throughput, the next one last.
@@ -253,7 +249,6 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             uc: traffic.uc.map(Box::new),
-            shared_memory: plan.shared_memory,
             unrecovered: None,
             lazy,
             pause_delays: PauseDelays::new(plan.pause_delays),
@@ -449,7 +444,7 @@ impl Host {
     #[inline]
     fn prefetch_ends(&self) {
         const FIRST: usize = offset_of!(Host, sends) / LINE_BYTES;
-        const LAST: usize = (offset_of!(Host, shared_memory) - 1) / LINE_BYTES;
+        const LAST: usize = (offset_of!(Host, deliveries) - 1) / LINE_BYTES;
         (FIRST..=LAST).for_each(|line| prefetch_line(self, line));
     }
 

@@ -2,7 +2,8 @@
 //! that are one chip, shared memory of a host.
 
 use super::{
-    AddressSpec, ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, VL_BUFFER_BYTES_MAX,
+    AddressSpec, ClockSpec, FailureSpec, JobSpec, NcclConfig, NicSpec, ScaleUpCopies, SwitchSettingsSpec,
+    SwitchSpec, VL_BUFFER_BYTES_MAX,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,14 @@ impl FabricSpec {
         self.server.as_ref().map_or(1, |server| server.adapters)
     }
 
+    /// Shared memory as a job uses it: with NCCL, copies over the scale-up domain.
+    pub fn memory_of(&self, job: &JobSpec) -> SharedMemorySpec {
+        match job.work.nccl().and_then(NcclConfig::copies) {
+            Some(ScaleUpCopies { rate_bps, latency_ps }) => SharedMemorySpec { rate_bps, latency_ps },
+            None => self.shared_memory,
+        }
+    }
+
     /// Settings of switches, each with the path of its field; those of all other switches are first.
     pub fn set_ups(&self) -> impl Iterator<Item = (String, SwitchSettingsSpec)> + '_ {
         let others = self.switch_settings.iter().enumerate();
@@ -123,7 +132,7 @@ pub struct ExtraDelaySpec {
 }
 
 /// Shared memory, which ranks of one host use instead of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharedMemorySpec {
     /// Rate at which a rank copies to others of its host, one message at a time [bit/s].

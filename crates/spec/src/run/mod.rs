@@ -21,7 +21,10 @@ pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{
     AdapterConfig, DcqcnConfig, FixedConfig, LineRateConfig, RateControlSpec, SwiftConfig, TimelyConfig,
 };
-pub use ::workload::{NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, ScaleUpHops};
+pub use ::workload::{
+    NcclAlgorithm, NcclChannel, NcclChannels, NcclConfig, NcclOneServer, NcclPeers, NcclProtocol,
+    ScaleUpCopies, ScaleUpHops,
+};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use fabric::{
     ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec,

@@ -21,6 +21,7 @@ mod tree;
 mod uniform_random;
 
 pub(crate) use double_binary_tree::{Lane, trees};
+pub(crate) use tree::Tree;
 
 /// The schedules of an algorithm.
 pub trait Pattern: Sync {

@@ -42,6 +42,12 @@ impl Tree {
         Self { ranks, edges, members: Vec::new() }
     }
 
+    /// A chain from rank 0, the root, to the last rank.
+    pub(crate) fn chain(ranks: u32) -> Self {
+        let edge = |child: u32| Edge { parent: Rank(child - 1), child: Rank(child), level: child - 1 };
+        Self::new(ranks, (1..ranks).map(edge).collect())
+    }
+
     /// The same tree among some ranks of the schedule.
     pub(crate) fn among(self, members: &[Rank]) -> Self {
         Self { members: members.to_vec(), ..self }

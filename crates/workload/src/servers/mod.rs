@@ -6,10 +6,13 @@
 //! before and after a transfer ([`crate::RankTimes`]), but no messages. On each server a channel is represented by
 //! one rank, that of its GPU nearest to the adapter.
 //!
+//! A collective on one server has no network: its messages are copies over the scale-up domain ([`NcclOneServer`]).
+//!
 //! Approximations: all servers have the same channels; a channel has its rate of the scale-up domain for
 //! itself, which is what NCCL's graph search assumes; GPUs inside a server never hold back those before them.
 
 mod connection;
+mod one_server;
 mod peers;
 mod ring;
 mod tree;
@@ -31,6 +34,8 @@ pub enum NcclConfig {
     Tree(NcclChannels),
     /// Messages from rank to rank: all-to-all, send-receive, gather, scatter.
     Peers(NcclPeers),
+    /// Rings, trees and NVLS on one server, over its scale-up domain.
+    OneServer(NcclOneServer),
 }
 
 impl NcclConfig {
@@ -39,18 +44,36 @@ impl NcclConfig {
     pub const fn channels(&self) -> Option<&NcclChannels> {
         match self {
             Self::Ring(channels) | Self::Tree(channels) => Some(channels),
-            Self::Peers(_) => None,
+            Self::Peers(_) | Self::OneServer(_) => None,
         }
     }
 
-    /// How often the blocks of a collective go round its rings; `None` if they do not.
+    /// Copies between GPUs of a server, if it has some.
+    #[must_use]
+    pub const fn copies(&self) -> Option<ScaleUpCopies> {
+        match self {
+            Self::Ring(_) | Self::Tree(_) => None,
+            Self::Peers(peers) => Some(peers.scale_up),
+            Self::OneServer(one_server) => Some(one_server.scale_up),
+        }
+    }
+
+    /// How often the blocks of a collective go round its rings over servers; `None` if they do not.
     #[must_use]
     pub fn cycles(&self, collective: &str) -> Option<u32> {
-        match (self, collective) {
-            (Self::Ring(_), "all-reduce") => Some(2),
-            (Self::Ring(_), "all-gather" | "reduce-scatter") => Some(1),
+        match self {
+            Self::Ring(_) => cycles_of(collective),
             _ => None,
         }
+    }
+}
+
+/// How often the blocks of a collective go round a ring; `None` if its data pass it once.
+fn cycles_of(collective: &str) -> Option<u32> {
+    match collective {
+        "all-reduce" => Some(2),
+        "all-gather" | "reduce-scatter" => Some(1),
+        _ => None,
     }
 }
 
@@ -147,6 +170,56 @@ pub struct NcclPeers {
     pub chunk_bytes: u64,
     /// Data for a GPU on another rail first goes to the GPU of this rail in the sender's server (PXN).
     pub pxn: bool,
+    /// Copies between GPUs of a server.
+    pub scale_up: ScaleUpCopies,
+}
+
+/// Rings, a tree or NVLS on one server. All channels have equal parts of the data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NcclOneServer {
+    /// Algorithm.
+    pub algorithm: NcclAlgorithm,
+    /// Protocol, which determines the bytes that GPUs send.
+    pub protocol: NcclProtocol,
+    /// Number of channels.
+    #[schemars(range(min = 1, max = 64))]
+    pub channels: u32,
+    /// Maximum data of a step of a channel [bytes].
+    #[schemars(range(min = 1))]
+    pub chunk_bytes: u64,
+    /// Maximum data of a message of a channel [bytes].
+    #[schemars(range(min = 1))]
+    pub slice_bytes: u64,
+    /// Messages of a tree or of NVLS for which there are buffers.
+    #[schemars(range(min = 1, max = 1_024))]
+    pub window_messages: u32,
+    /// Copies between its GPUs.
+    pub scale_up: ScaleUpCopies,
+}
+
+/// Algorithm on one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NcclAlgorithm {
+    /// Rings: all-reduce, all-gather, reduce-scatter, broadcast, reduce.
+    Ring,
+    /// A chain: all-reduce.
+    Tree,
+    /// Reductions and multicasts of the switches: all-reduce, all-gather, reduce-scatter.
+    Nvls,
+}
+
+/// Copies between GPUs of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScaleUpCopies {
+    /// Rate of a GPU, one message at a time [bit/s].
+    #[schemars(range(min = 1_000_000))]
+    pub rate_bps: u64,
+    /// Latency from the end of a copy to the receiver [ps].
+    #[schemars(range(max = 1_000_000_000_000_u64))]
+    pub latency_ps: u64,
 }
 
 /// Protocol of NCCL.
@@ -223,6 +296,17 @@ impl ServerRanks {
         (are_distinct && are_equal).then_some(first.len() as u32)
     }
 
+    /// The ranks of the only server.
+    fn ranks_of_one(&self) -> Result<Vec<Rank>, WorkloadError> {
+        match &self.servers[..] {
+            [server] if server.len() > 1 => Ok(server.iter().map(|(_, rank)| *rank).collect()),
+            _ => {
+                let reason = format!("{} ranks on {} servers as on one", self.ranks(), self.count());
+                Err(WorkloadError::Servers { reason })
+            }
+        }
+    }
+
     /// Number of ranks.
     fn ranks(&self) -> u32 {
         self.servers.iter().map(|server| server.len() as u32).sum()
@@ -264,6 +348,9 @@ pub fn nccl_schedule(
         }
         NcclConfig::Tree(channels) => tree::schedule(channels, data_bytes, servers),
         NcclConfig::Peers(peers) => peers::schedule(peers, collective, shape, servers),
+        NcclConfig::OneServer(config) => {
+            one_server::schedule(config, collective, shape, &servers.ranks_of_one()?)
+        }
     }
 }
 
@@ -280,6 +367,11 @@ fn check(
         NcclConfig::Ring(_) => (&RINGS[..], "rings"),
         NcclConfig::Tree(_) => (&["all-reduce"][..], "trees"),
         NcclConfig::Peers(_) => (&PEERS[..], "messages between peers"),
+        NcclConfig::OneServer(NcclOneServer { algorithm, .. }) => match algorithm {
+            NcclAlgorithm::Ring => (&RINGS[..], "rings"),
+            NcclAlgorithm::Tree => (&["all-reduce"][..], "trees"),
+            NcclAlgorithm::Nvls => (&RINGS[..3], "NVLS"),
+        },
     };
     if !supported.contains(&collective) {
         return Err(refuse(format!("{collective} by {by}")));
@@ -287,7 +379,7 @@ fn check(
     servers.gpus().ok_or_else(|| refuse("the servers of the job have different GPUs".into()))
 }
 
-/// Collectives by rings.
+/// Collectives by rings; those of the first three go round.
 const RINGS: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"];
 /// Collectives by messages between peers.
 const PEERS: [&str; 4] = ["all-to-all", "send-receive", "gather", "scatter"];
@@ -311,6 +403,9 @@ pub fn nccl_volume(
         },
         NcclConfig::Tree(channels) => tree::volume(channels, shape.data_bytes, servers),
         NcclConfig::Peers(peers) => peers::volume(peers, collective, shape, servers),
+        NcclConfig::OneServer(config) => {
+            Ok(one_server::volume(config, collective, shape, &servers.ranks_of_one()?))
+        }
     }
 }
 

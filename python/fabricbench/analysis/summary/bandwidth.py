@@ -136,7 +136,7 @@ class _Servers:
         if self.gpus == 1:
             return of_server
         if collective in _ONCE_PER_SERVER:
-            if pattern["algorithm"] == _NVLS_TREE:
+            if collective == "all-reduce" and pattern["algorithm"] in _NVLS:
                 scale_up *= 2 * _all_but_one(ranks) * self.gpus / (self.gpus + 1)
             elif self.servers > 1:
                 scale_up *= self.gpus / (self.gpus - 1)
@@ -159,7 +159,7 @@ _CHAINS: Final = frozenset({"broadcast", "reduce"})
 """Collectives in which all data enter each server once, and pass its GPUs."""
 _BETWEEN_PEERS: Final = frozenset({"all-to-all", "gather", "scatter"})
 """Collectives with data of each GPU for others, of its own server and of others."""
-_NVLS_TREE: Final = "nvls-tree"
+_NVLS: Final = frozenset({"nvls", "nvls-tree"})
 _ONCE_PER_SERVER: Final = frozenset({"all-reduce", "all-gather", "reduce-scatter"})
 """Collectives in which data enter a server once, whatever the number of its GPUs."""
 

@@ -24,8 +24,9 @@ from fabricbench.cli.output import has_colour, note, warn, write
 from fabricbench.cli.plan.expect_cluster import ClusterOptions, check_options, expect_cluster, formatted
 from fabricbench.cli.progress import display
 from fabricbench.plan.errors import named_as_written
+from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
 from fabricbench.report.studies import expected as report
-from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT
+from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT, ClusterExpectation
 from fabricbench.report.studies.expected import Expectation
 from fabricbench.runner import loading
 from fabricbench.runner.expect_trials import run_expect
@@ -157,6 +158,12 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE.html", help="Also write a page of the curves; replaced if it exists."
+        ),
+    ] = None,
     jobs: JobsOption = None,
     quick: QuickOption = False,
     workspace: WorkspaceOption = None,
@@ -193,9 +200,14 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     plan_options |= {"--as-one": as_one, "--check": check}
     plan_options |= {"--quick": quick, "--workspace": workspace}
     check_options(options, plan, plan_options)
+    if out is not None:
+        check_page_name(out)
+        check_writable_target(out)
     if plan is None:
         allowance = ALLOWANCE_PERCENT if allowance is None else allowance
-        write(formatted(expect_cluster(options, overrides or (), seeds or 1, allowance), output))
+        curves = expect_cluster(options, overrides or (), seeds or 1, allowance)
+        write(formatted(curves, output))
+        _write_page(curves, out)
         return
     seeds, allowance = seeds or SEEDS, allowance or 0.0
     option_overrides = {"--seeds": f"iterations={seeds}"}
@@ -225,6 +237,17 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     write(_formatted(expectation, output, importing.PROGRAMS))
     if warning := report.far_text(expectation):
         note(f"warning: {warning}")
+    _write_page(expectation, out)
+
+
+def _write_page(expectation: ClusterExpectation | Expectation, out: Path | None) -> None:
+    """Write the page of an expectation to a file, if there is one."""
+    if out is None:
+        return
+    from fabricbench.report.html.expected_page import write_expected_page
+
+    size_bytes = write_expected_page(expectation, importing.PROGRAMS, out)
+    note(f"wrote {out}: {size_bytes / 1e6:.1f} MB")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:

@@ -136,6 +136,7 @@ def _check_rails(named_count: tuple[str, int], rails: int) -> Iterator[FieldProb
 
 
 _SERVER: Final[FieldPath] = ("fabric", "server")
+_SPRAYED: Final = {"spray-random", "spray-round-robin", "adaptive"}
 
 
 def _check_server(fabric: Fabric) -> Iterator[FieldProblem]:
@@ -179,9 +180,17 @@ def _check_server(fabric: Fabric) -> Iterator[FieldProblem]:
 
 
 def server_warnings(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield adapters whose rate is not that of the links of the topology."""
+    """Yield adapters of another rate than the links, and load balancing other than their transport's."""
     server, rate_bps = plan.fabric.server, plan.fabric.topology.host_link.rate_bps
-    if server is not None and server.nic is not None and server.nic.rate_bps != rate_bps:
+    if server is None or server.nic is None:
+        return
+    uses_network = plan.fabric.topology.host_count > server.nics
+    is_sprayed = plan.fabric.load_balancing.kind in _SPRAYED
+    if server.nic.transport == "srd" and uses_network and not is_sprayed:
+        actual = f"{plan.fabric.load_balancing.kind} with adapters whose transport, SRD, sprays packets"
+        hint = "`spray-random` with `transport.recovery: selective` is the nearest to it"
+        yield FieldProblem(("fabric", "load_balancing"), actual, hint=hint)
+    if server.nic.rate_bps != rate_bps:
         actual = f"adapters of {units.format_rate(server.nic.rate_bps)}"
         actual += f", which run at {units.format_rate(rate_bps)}, the rate of `fabric.topology.host_link`"
         yield FieldProblem(_SERVER, actual, hint="give both the same rate")

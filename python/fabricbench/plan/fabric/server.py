@@ -126,6 +126,13 @@ class Adapter(PlanModel):
             "InfiniBand and RoCE."
         ),
     )
+    transport: Literal["roce", "srd"] = Field(
+        default="roce",
+        description=(
+            "`roce`, InfiniBand included; `srd`: that of AWS's EFA, whose packets take many paths and arrive "
+            "out of order. Source: DGX H100."
+        ),
+    )
     pcie: Generation = Field(description="Generation of PCIe whose 16 lanes are as fast as its own.")
     gpu_direct: bool = Field(default=True, description="GPUDirect RDMA is supported.")
 

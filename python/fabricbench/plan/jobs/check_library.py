@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
@@ -21,7 +22,8 @@ from fabricbench.plan.jobs.nccl_run import (
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_sizes, trial_sizes
 
-_ALGORITHM: str = "NCCL_ALGO"
+_ALGORITHM: Final = "NCCL_ALGO"
+_COLLNET: Final = "NCCL_COLLNET_ENABLE"
 
 
 def check_library(plan: Plan) -> Iterator[FieldProblem]:
@@ -53,11 +55,12 @@ def _check_flat(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProblem]
 def _check_nccl(plan: Plan, job: Job, nccl: Nccl, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that NCCL can run a job that names it, and that its variables do not contradict other fields."""
     if reason := obstacle(plan, job):
-        hint = (
-            "NCCL needs all GPUs of two or more servers; `library: none` runs the algorithm among the ranks"
-        )
+        hint = "NCCL needs all GPUs of its servers; `library: none` runs the algorithm among the ranks"
         yield FieldProblem(path, f"NCCL with {reason}", "none", hint)
     env: FieldPath = (*path, "nccl", "env")
+    if nccl.env.get(_COLLNET, "0") != "0":
+        hint = "CollNet and SHARP, reductions in switches of the network, are not modelled"
+        yield FieldProblem((*env, _COLLNET), f'"{nccl.env[_COLLNET]}"', "0", hint)
     if job.algorithm is not None and _ALGORITHM in nccl.env:
         hint = "`algorithm` acts as NCCL_ALGO"
         yield FieldProblem((*env, _ALGORITHM), f"{_ALGORITHM} beside `algorithm`", "one of them", hint)
@@ -81,15 +84,14 @@ def _check_choices(plan: Plan, job: Job, nccl: Nccl, path: FieldPath) -> Iterato
             return
         chosen = answer["operations"][0]["chosen"]
         if chosen is None:
-            actual = (
-                f"variables that allow no algorithm and protocol of {job.collective} over several servers"
-            )
+            place = "on one server" if server_count(plan, job) == 1 else "over several servers"
+            actual = f"variables that allow no algorithm and protocol of {job.collective} {place}"
             yield FieldProblem((*path, "env"), actual, "NCCL_ALGO and NCCL_PROTO with one")
             return
         if not is_modelled(chosen):
             actual = f"{chosen['algorithm']}, which NCCL chooses"
             hint = "NCCL_ALGO chooses another; `library: none` runs the algorithm among the ranks"
-            yield FieldProblem(path, actual, "ring, tree or NVLS tree in the model", hint)
+            yield FieldProblem(path, actual, "ring, tree, NVLS or NVLS tree in the model", hint)
             return
 
 
@@ -98,10 +100,6 @@ def library_warnings(plan: Plan) -> Iterator[FieldProblem]:
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index, "library")
         nccl = nccl_of(plan, job)
-        names_nccl = job.library is not None and not isinstance(job.library, NoLibrary | FlatRing)
-        if names_nccl and server_count(plan, job) == 1:
-            actual = "NCCL on one server, whose NVLS is not modelled: the algorithm runs among the ranks"
-            yield FieldProblem(path, f"{actual}, over the scale-up domain")
         if nccl is None:
             continue
         answer = choices(plan, job, nccl, max(job_sizes(plan, job, trial_sizes(plan)[0])))

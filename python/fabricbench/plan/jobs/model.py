@@ -100,7 +100,7 @@ class Job(PlanModel):
             'How servers with GPUs run it: `nccl`, or `{nccl: {version: "2.30", env: {NCCL_ALGO: ring}}}`, '
             "as NCCL does, which chooses algorithm, protocol and channels; `none`, the algorithm among the "
             "ranks; `flat-ring`, a ring over all ranks without servers. Default: `nccl` for collectives that "
-            "it has, with all GPUs of two or more servers; else `none`. Source: frameworks use NCCL."
+            "it has, with all GPUs of its servers; else `none`. Source: frameworks use NCCL."
         ),
     )
     data_bytes: Sizes | None = Field(

@@ -46,8 +46,8 @@ _STEPS: Final = 8
 _SLICE_STEPS: Final = 2
 """Steps of a slice of a ring with the protocol Simple."""
 _PROTOCOLS: Final[Mapping[str, NcclProtocol]] = {"LL": "ll", "LL128": "ll128", "Simple": "simple"}
-_NAMES: Final[Mapping[str, str]] = {"Ring": "ring", "Tree": "tree", "NVLSTree": "nvls-tree"}
-"""Algorithms over several servers that the engine runs, by NCCL's name."""
+_NAMES: Final[Mapping[str, str]] = {"Ring": "ring", "Tree": "tree", "NVLS": "nvls", "NVLSTree": "nvls-tree"}
+"""Algorithms that the engine runs, by NCCL's name; NVLS on one server."""
 PEERS: Final = "peers"
 """Name of transfers between ranks, which have no algorithm of NCCL."""
 
@@ -73,14 +73,12 @@ def obstacle(plan: Plan, job: Job) -> str:
 
 
 def nccl_of(plan: Plan, job: Job) -> Nccl | None:
-    """Return NCCL's settings of a job that NCCL runs over several servers; none of any other.
+    """Return NCCL's settings of a job that NCCL runs; none of any other.
 
     A job that names no library has NCCL where all GPUs of its servers take part.
     """
     library = Library() if job.library is None else job.library
-    if isinstance(library, NoLibrary) or obstacle(plan, job):
-        return None
-    return library.nccl if server_count(plan, job) > 1 else None
+    return None if isinstance(library, NoLibrary) or obstacle(plan, job) else library.nccl
 
 
 def has_nccl(plan: Plan) -> bool:
@@ -147,40 +145,56 @@ def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, Nccl
             "channels": chosen["channels"],
             "chunk_bytes": chosen["chunk_bytes"],
             "pxn": _has_pxn(server, nccl.env),
+            "scale_up": {"rate_bps": _gpu_bps(server, answer), "latency_ps": _latency_ps(server)},
         }
     algorithm = _NAMES[chosen["algorithm"]]
-    is_ring, is_nvls = algorithm == "ring", algorithm == "nvls-tree"
-    assert server.scale_up is not None, "`check_server` refuses it"
+    is_ring, is_nvls = algorithm == "ring", algorithm in {"nvls", "nvls-tree"}
+    rate_bps = _gpu_bps(server, answer, is_nvls=is_nvls)
     common = {
         "protocol": protocol,
-        "channels": _channels(server, answer, algorithm, chosen["channels"]),
         "chunk_bytes": chosen["chunk_bytes"],
         "slice_bytes": chosen["slice_bytes"],
         "window_messages": _STEPS // (_SLICE_STEPS if is_ring and protocol == "simple" else 1),
-        "scale_up": {
-            "hops": 1 if is_nvls else server.gpus - 1,
-            "rate_bps": _scale_up_bps(server, answer, is_nvls=is_nvls) // chosen["channels"],
-            "latency_ps": server.scale_up.latency_ps,
-        },
     }
-    return algorithm, {"kind": "ring" if is_ring else "tree", **common}  # type: ignore[return-value]
+    if server_count(plan, job) == 1:
+        return algorithm, {  # type: ignore[return-value]
+            "kind": "one-server",
+            "algorithm": algorithm,
+            "channels": chosen["channels"],
+            "scale_up": {"rate_bps": rate_bps, "latency_ps": _latency_ps(server)},
+            **common,
+        }
+    # With NVLS a GPU sends all its data to the switch, and 1/g of the sums. In rings and chains of g GPUs the
+    # last one sends to the network: a GPU sends (g - 1)/g of all channels inside its server.
+    gpus = server.gpus
+    rate_bps = int(rate_bps / (1 + 1 / gpus)) if is_nvls else rate_bps * gpus // (gpus - 1)
+    scale_up = {
+        "hops": 1 if is_nvls else gpus - 1,
+        "rate_bps": rate_bps // chosen["channels"],
+        "latency_ps": _latency_ps(server),
+    }
+    channels = _channels(server, answer, algorithm, chosen["channels"])
+    kind = "ring" if is_ring else "tree"
+    return algorithm, {"kind": kind, "channels": channels, "scale_up": scale_up, **common}  # type: ignore[return-value]
 
 
-def _scale_up_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool) -> int:
-    """Return the rate at which NCCL's kernels move data between GPUs [bit/s].
+def _gpu_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool = False) -> int:
+    """Return the rate at which NCCL's kernels move data from a GPU to others of its server [bit/s].
 
-    It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper). In rings
-    and chains of g GPUs the last one sends to the network, so that a GPU sends (g - 1)/g of all channels
-    inside its server. With NVLS it sends all its data to the switch and 1/g of the sums, at the rules'
-    efficiency.
+    It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper); with NVLS
+    at the rules' efficiency.
     """
     assert server.scale_up is not None, "`check_server` refuses it"
     rate_bps = server.scale_up.rate_bps
     if answer["nvlink_of_gpu"] is not None:
         rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * MBYTE_BITS)
-    if is_nvls:
-        return int(rate_bps * answer["nvls_efficiency"] / (1 + 1 / server.gpus))
-    return rate_bps * server.gpus // max(1, server.gpus - 1)
+    return int(rate_bps * answer["nvls_efficiency"]) if is_nvls else rate_bps
+
+
+def _latency_ps(server: Server) -> int:
+    """Return the latency between two GPUs of a server [ps]."""
+    assert server.scale_up is not None, "`check_server` refuses it"
+    return server.scale_up.latency_ps
 
 
 def is_modelled(chosen: NcclChosen) -> bool:
@@ -215,6 +229,6 @@ def _alternate(server: Server, answer: NcclAnswer) -> bool:
 
 
 def _has_pxn(server: Server, variables: Mapping[str, str]) -> bool:
-    """Whether data for another rail go by the GPU of that rail, which needs NVSwitch."""
+    """Whether data for another rail go by the GPU of that rail, an NVLink neighbour."""
     is_off = variables.get("NCCL_PXN_DISABLE") == "1" or variables.get("NCCL_P2P_PXN_LEVEL") == "0"
-    return server.scale_up is not None and server.scale_up.kind == "nvswitch" and not is_off
+    return server.scale_up is not None and not is_off

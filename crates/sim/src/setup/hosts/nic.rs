@@ -2,9 +2,7 @@
 //! impairments and their changes over time.
 
 use crate::link::egress::Wire;
-use crate::nic::{
-    HostPlan, HostTcp, HostTraffic, IntakePlan, NicPortPlan, SchedulingPlan, SharedMemory, Throughput,
-};
+use crate::nic::{HostPlan, HostTcp, HostTraffic, IntakePlan, NicPortPlan, SchedulingPlan, Throughput};
 use crate::packet::Priority;
 use crate::setup::{Fabric, HostClock};
 use paths::ThroughputChange;
@@ -45,10 +43,6 @@ pub(crate) fn host_plan(
         throughput,
         traffic,
         tcp,
-        shared_memory: SharedMemory {
-            rate: Rate::from_bps(spec.fabric.shared_memory.rate_bps),
-            latency: Span(spec.fabric.shared_memory.latency_ps),
-        },
     }
 }
 
