@@ -281,4 +281,6 @@ def expect(  # noqa: PLR0913 -- each by its name
     if trials.stopped_by is not None:
         raise KeyboardInterrupt
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
-    return Expected(expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets))
+    return Expected(
+        expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets, trials.gains)
+    )
