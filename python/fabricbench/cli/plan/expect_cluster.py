@@ -92,7 +92,7 @@ def expect_cluster(
     cluster = Cluster(
         options.cluster,
         options.servers,
-        options.topology or TOPOLOGIES[0],
+        options.topology or ("single-switch" if options.servers == 1 else TOPOLOGIES[0]),
         options.switch,
         options.nccl or NCCL_VERSION,
         parse_variables(options.variables or ()),
