@@ -14,12 +14,15 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fabricbench.metrics import BUS_BANDWIDTH, JobKind, Metric, View, in_views
+from fabricbench.runner import loading
+from fabricbench.work import NCCL_HEAD, nccl_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "validation.md"
@@ -37,6 +40,16 @@ ADAPTERS = "cx5"
 """The folder of the plans that are about adapters."""
 ADAPTER_METRICS = [
     metric for metric in in_views(View.ADAPTERS, View.TENANTS) if View.ADAPTERS in metric.views
+]
+"""Metrics of their tables."""
+
+
+CLUSTERS = "cluster"
+"""The folder of the plans of clusters."""
+CLUSTER_METRICS = [
+    metric
+    for metric in in_views(View.TENANTS)
+    if metric.name in ("completion_time_ms", BUS_BANDWIDTH.name, "ideal_percent")
 ]
 """Metrics of their tables."""
 
@@ -71,8 +84,20 @@ def run(section: Section) -> list[dict[str, Any]]:
     if not finished.stdout:
         raise SystemExit(f"error: {shlex.join(command)} failed\n{finished.stderr}")
     trials: list[dict[str, Any]] = json.loads(finished.stdout)["trials"]
+    choices = nccl_choices(section.plan)
+    for trial in trials:
+        trial["nccl"] = choices[trial["variant"], trial["data_size_bytes"], trial["job"]]
     # Results of a job alone are columns of its trial with the others.
     return [trial for trial in trials if "solo" not in trial["variant"].split("/")]
+
+
+def nccl_choices(plan: str) -> dict[tuple[str, int, str], str]:
+    """Return algorithm, protocol and channels of NCCL by variant, data size and job; empty without NCCL."""
+    choices: dict[tuple[str, int, str], str] = defaultdict(str)
+    for trial in loading.load(plan).trials:
+        for job in trial.run_spec["jobs"]:
+            choices[trial.variant, trial.data_size_bytes, job["name"]] = nccl_text(job)
+    return choices
 
 
 def value_of(trial: dict[str, Any], metric: Metric) -> float | None:
@@ -102,8 +127,9 @@ def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
     """Choose the metrics of the table: published ones and those of lists; all if none is published."""
     if is_storage(trials):
         return STORAGE_METRICS
-    if (ROOT / "plans" / ADAPTERS / f"{trials[0]['plan']}.yaml").is_file():
-        return ADAPTER_METRICS
+    for folder, metrics in ((ADAPTERS, ADAPTER_METRICS), (CLUSTERS, CLUSTER_METRICS)):
+        if (ROOT / "plans" / folder / f"{trials[0]['plan']}.yaml").is_file():
+            return metrics
     published = {name for trial in trials for name in trial["published"] or {}} - REDUNDANT
     return [
         metric
@@ -165,7 +191,7 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
     ratios = ratio_heads(trials)
-    head = ["data size", *map(head_of, metrics), *ratios.values()]
+    head = ["data size", " ".join(NCCL_HEAD), *map(head_of, metrics), *ratios.values()]
     head += ALONE_HEADS if with_alone else ()
     labels = [label(trial, with_job=with_job) for trial in trials]
     if len(set(labels)) < len(labels):
@@ -173,6 +199,7 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
     rows = [
         [
             text,
+            trial["nccl"] or "-",
             *(cell(trial, metric) for metric in metrics),
             *ratio_cells(trial, list(ratios)),
             *(alone_cells(trial) if with_alone else ()),
@@ -218,7 +245,7 @@ def check(page: str) -> None:
         SystemExit: One has none.
     """
     plans_with_table = {section.plan for section in sections(page)}
-    methods = ("jct", "isolation", "lb", "cc", ADAPTERS)
+    methods = ("jct", "isolation", "lb", "cc", CLUSTERS, ADAPTERS)
     plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
     missing = [plan for plan in plans if plan not in plans_with_table]
     if missing:

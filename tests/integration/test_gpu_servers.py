@@ -61,6 +61,14 @@ def test_packets_and_flows_agree(tmp_path: Path, override: str) -> None:
     assert flows == pytest.approx(packets, rel=0.03)
 
 
+@pytest.mark.parametrize("size", ["8B", "64KB"])
+def test_packets_and_flows_agree_on_small_trees(tmp_path: Path, size: str) -> None:
+    packets = busbw(tmp_path / "packets", f"sweep.data_size=[{size}]")
+    assert busbw(tmp_path / "flows", f"sweep.data_size=[{size}]", "backend=flow") == pytest.approx(
+        packets, rel=0.03
+    )
+
+
 @pytest.mark.parametrize(
     "collective", ["all-reduce", "all-gather", "all-to-all", "send-receive", "broadcast"]
 )

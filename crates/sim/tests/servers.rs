@@ -116,6 +116,18 @@ fn latency_is_that_of_the_hops_of_small_data() {
 }
 
 #[test]
+fn a_tree_ends_when_its_data_have_passed_the_gpus() {
+    let tree = |hops: u32| {
+        let spec = servers(2, 8, 400, 1, "all-reduce", 64);
+        let scale_up = ScaleUpHops { hops, rate_bps: SCALE_UP_BPS, latency_ps: 1_000_000 };
+        time(&with(spec, NcclConfig::Tree(NcclChannels { scale_up, ..channels(8, SCALE_UP_BPS) })))
+    };
+    // Seven hops of 1 us up and as many down, in place of one: the last of them end after the acknowledgement.
+    let [short, long] = [tree(6), tree(7)];
+    assert_within(long - short, 2e-6, 0.01);
+}
+
+#[test]
 fn a_tree_moves_all_data_up_and_down() {
     let bytes = 512 << 20;
     let spec = servers(4, 4, 400, 1, "all-reduce", bytes);

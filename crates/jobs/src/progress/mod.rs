@@ -296,11 +296,11 @@ impl Progress {
 
     /// Durations of measured rounds of a rank that ends the current one at `now`.
     fn measured_until(&self, process: &Process, now: Instant) -> Measured {
-        let Measured { rounds, sum, open: _ } = process.measured;
+        let Measured { rounds, sum, .. } = process.measured;
         let duration = now.since(process.phase_start);
         match self.times.round_of(process.phase) {
             Some(round) if round >= self.times.warm_up_rounds => {
-                Measured { rounds: rounds + 1, sum: sum + duration, open: None }
+                Measured { rounds: rounds + 1, sum: sum + duration, ..Measured::default() }
             }
             _ => process.measured,
         }
@@ -311,8 +311,9 @@ impl Progress {
     /// ended within a round.
     pub fn measured(&self) -> impl Iterator<Item = Measured> {
         self.processes.iter().map(|process| {
+            let finished_at = process.finished_at;
             if process.left == 0 {
-                return process.measured;
+                return Measured { finished_at, ..process.measured };
             }
             let duration = process.ends_at().max(process.phase_start).since(process.phase_start);
             let open = self.times.round_of(process.phase).map(|round| (round, duration));
@@ -321,7 +322,7 @@ impl Progress {
             } else {
                 self.measured_until(process, process.ends_at())
             };
-            Measured { open, ..ended }
+            Measured { open, finished_at, ..ended }
         })
     }
 
@@ -370,7 +371,9 @@ impl Progress {
         let process = &mut self.processes[process as usize];
         let overhead = if is_clearance { Span::ZERO } else { self.times.receive_overhead };
         let taken_in = process.work(now, overhead + busy);
-        process.finish_at(taken_in + after);
+        if after > Span::ZERO {
+            process.finish_at(taken_in + after);
+        }
         Some((taken_in, inbound))
     }
 

@@ -13,6 +13,8 @@ pub struct Measured {
     pub sum: Span,
     /// The current round and its duration so far, if the job ends before the rank has processed all messages.
     pub open: Option<(u32, Span)>,
+    /// When the rank has finished with all transfers that take time after their arrival.
+    pub finished_at: Instant,
 }
 
 /// A rank.
@@ -31,8 +33,8 @@ pub(super) struct Process {
     pub(super) early: BTreeMap<u32, Vec<u32>>,
     /// End of its pending sends and receives.
     busy_until: Instant,
-    /// When it has finished with all transfers that it has received.
-    finished_at: Instant,
+    /// When it has finished with all received transfers that take time after their arrival.
+    pub(super) finished_at: Instant,
     /// End of its pending copies in shared memory.
     copying_until: Instant,
 }

@@ -257,7 +257,7 @@ impl JobProgress {
         }
         // Ranks may still be in the last warm-up round when others start the first measured one.
         let slowest_rank = ranks.iter().map(|rank| rank.sum).max().filter(|_| self.plan.warm_up_rounds > 0);
-        let together = slowest_rank.unwrap_or_else(|| self.rounds_end.since(self.plan.start));
+        let together = slowest_rank.unwrap_or_else(|| self.end(ranks).since(self.plan.start));
         times.map(|times| RoundTimes { sum_ps: together.0, ..times })
     }
 
@@ -288,13 +288,18 @@ impl JobProgress {
             let duration = if self.plan.has_barriers {
                 self.barrier_rounds[(round - first) as usize]
             } else if self.is_one_round() {
-                self.rounds_end.since(self.plan.start)
+                self.end(ranks).since(self.plan.start)
             } else {
                 let open = still_open(round).map(|(_, duration)| duration).max().unwrap_or_default();
                 open.max(self.rank_times[round as usize])
             };
             (round, duration)
         })
+    }
+
+    /// End of the complete rounds: of their chunks, and of the ranks' work after these.
+    pub(crate) fn end(&self, ranks: &[Measured]) -> Instant {
+        ranks.iter().map(|rank| rank.finished_at).fold(self.rounds_end, Instant::max)
     }
 
     /// Whether all complete chunks count as one round: if the job ends with the others, ranks may not have

@@ -178,7 +178,7 @@ fn job_summary(
         name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
         start_ps: job.start_ps,
-        end_ps: (is_complete && rounds > 0).then_some(progress.rounds_end.0),
+        end_ps: (is_complete && rounds > 0).then_some(progress.end(&ranks).0),
         rounds,
         warm_up_rounds,
         round_times: progress.round_times(&ranks),

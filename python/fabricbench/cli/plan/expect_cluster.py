@@ -90,7 +90,7 @@ def cluster_of(options: ClusterOptions) -> Cluster:
     return Cluster(
         options.cluster,
         options.servers,
-        options.topology or TOPOLOGIES[0],
+        options.topology or ("single-switch" if options.servers == 1 else TOPOLOGIES[0]),
         options.switch,
         options.nccl or NCCL_VERSION,
         parse_variables(options.variables or ()),
