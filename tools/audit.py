@@ -159,7 +159,7 @@ def main() -> int:
         answers = [rust_rules(_run), rust_advisories(_run, databases), python_advisories(_run)]
     except FileNotFoundError as error:
         hint = "cargo install --locked cargo-deny && pip install pip-audit"
-        sys.stderr.write(f"error: make audit needs {error.filename}\nhint: {hint}\n")
+        sys.stderr.write(f"error: the audit needs {error.filename}\nhint: {hint}\n")
         return 2
     for answer in answers:
         sys.stdout.write(f"{answer}\n")

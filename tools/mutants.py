@@ -88,7 +88,7 @@ AREAS: Mapping[str, Area] = {
             )
         ),
         "fabricbench-sim",
-        (("--lib",), ("--test", "congestion", "--test", "fast_forward", "--test", "properties")),
+        (("--lib",), ("--test", "sim", "--", "congestion::", "fast_forward::", "properties::")),
     ),
     "analysis": Area(
         ("python/fabricbench/analysis",),

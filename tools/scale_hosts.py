@@ -1,4 +1,4 @@
-"""Runs one collective over the agents of a large lab, and checks limits for many hosts: `make scale-hosts`.
+"""Runs one collective over the agents of a large lab, and checks limits for many hosts.
 
     python tools/scale_hosts.py [--leaves 8] [--ranks-per-host 4] [--data-size 1MB]
 

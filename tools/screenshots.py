@@ -1,6 +1,6 @@
 """Takes the screenshots of docs/web.md: runs small trials, serves them, and opens each page in Chromium.
 
-`make screenshots` calls it; it needs Chromium and the built web application.
+It needs Chromium and the built web application.
 """
 
 from __future__ import annotations

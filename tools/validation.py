@@ -1,6 +1,6 @@
 """Writes the tables of docs/reference/validation.md from real runs.
 
-A table is between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that plan
+A table is between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. This script runs that plan
 with those options of `fabricbench run` and rewrites the table; arguments restrict it to the named plans.
 `--check` only tests that the page has a table for every shipped plan.
 """

@@ -1,6 +1,6 @@
 """Writes the lab table of docs/reference/validation.md: plans with real packets, next to their simulation.
 
-`make validation-lab` runs `fabricbench run PLAN --lab --twin --quick` a few times for each plan, first with
+It runs `fabricbench run PLAN --lab --twin --quick` a few times for each plan, first with
 the seed of the plan, then with others. With plans as arguments it runs only these and leaves the lines of
 the others unchanged. It needs root, and an otherwise idle machine.
 `--check` only checks that the page has lines for every plan.

@@ -1,7 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `nccl`, `import_results`, `compare` and `workspace` are its Python interface, which
-`fabricbench.api` explains.
+`load`, `run`, `expect`, `degrade`, `nccl`, `import_results`, `compare` and `workspace` are its Python
+interface, which `fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fabricbench.api import (
         Campaign,
+        Degraded,
+        Diagnosis,
         Expected,
+        ExpectedCurves,
         MeasuredError,
         NcclChoices,
         Plan,
@@ -25,17 +28,22 @@ if TYPE_CHECKING:
         UnknownTrialError,
         Workspace,
         compare,
+        degrade,
         expect,
         import_results,
         load,
         nccl,
+        plans,
         run,
         workspace,
     )
 
 __all__ = [
     "Campaign",
+    "Degraded",
+    "Diagnosis",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -50,10 +58,12 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

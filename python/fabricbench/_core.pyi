@@ -127,6 +127,26 @@ class BusiestLink(TypedDict):
     queue_pairs_of_switch: int
     links: int
 
+class LinkEnd(TypedDict):
+    node: str
+    tier: int
+    is_ideal: bool
+
+class DirectionLoad(TypedDict):
+    queue_pairs: int
+    bytes: int
+    acknowledged_queue_pairs: int
+
+class JobLoad(TypedDict):
+    job: int
+    directions: list[DirectionLoad]
+
+class LoadedLink(TypedDict):
+    name: str
+    ends: list[LinkEnd]
+    rate_bps: int
+    loads: list[JobLoad]
+
 class Estimate(TypedDict):
     hosts: int
     ports: int
@@ -331,6 +351,15 @@ def busiest_link(spec_json: str) -> BusiestLink | None:
 
     Raises:
         SpecError: The RunSpec cannot be carried out, or the flow model does not cover it.
+    """
+
+def link_loads(spec_json: str) -> list[LoadedLink]:
+    """Return all cables, each with the loads of both directions by the jobs that use it.
+
+    The first direction is that from the first end, which is of the lower tier.
+
+    Raises:
+        SpecError: The RunSpec cannot be run, or the flow model does not cover it.
     """
 
 def run_flow(

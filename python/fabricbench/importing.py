@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from fabricbench.measured.file_facts import FileFacts as FileFacts  # noqa: PLC0
 from fabricbench.measured.model import (
     Reading,
     Row,
-    Table,
+    Table as Table,  # noqa: PLC0414
     UserFacts as UserFacts,  # noqa: PLC0414
 )
 from fabricbench.measured.nccl_tests.output import COLLECTIVES
@@ -57,12 +57,12 @@ from fabricbench.plan.engine import shares
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.catalog.trial import IMPORTED, to_json
-from fabricbench.store.record.tables import TableFolder
 from fabricbench.store.record.writer import ReadyTrial, finish_together
 from fabricbench.words import counted
-from fabricbench.work import pattern_of
+from fabricbench.work import nccl_text, pattern_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,9 +90,6 @@ _RESULT_FIELDS = (
 _RANKS_MAX = 1 << 24
 _ABOVE_IDEAL = 101.0
 """Percent of the ideal above which rounding is no explanation: benchmarks print three digits or more."""
-
-Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
-"""Computes the rows of the table `trials`, as for the runner."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +155,7 @@ class Imported:
     warnings: Sequence[str]
 
 
-def import_results(
-    workspace: Workspace, source: Source, results: Results, options: Options | None = None
-) -> Imported:
+def import_results(workspace: Workspace, source: Source, options: Options | None = None) -> Imported:
     """Read a file and store a trial for each of its results: all of them or none.
 
     A file that is imported again replaces its earlier trials.
@@ -168,7 +163,6 @@ def import_results(
     Args:
         workspace: Stores the trials.
         source: The file.
-        results: Computes the metrics of each; `fabricbench.results.job_reports.result_rows`.
         options: Options of the user.
 
     Raises:
@@ -181,7 +175,7 @@ def import_results(
     file_options = replace(options, name=_label("--name", options.name), tag=_label("--tag", options.tag))
     reading = read(source.name, source.data, file_options.format, file_options.user_facts)
     trial_parts = list(_trials(source, reading, file_options))
-    _store(workspace, trial_parts, results)
+    _store(workspace, trial_parts)
     trials = _stored(workspace, [facts for facts, _, _ in trial_parts])
     notes = dict.fromkeys(f"{source.name}: {note}" for trial in trials for note in trial.notes)
     return Imported(reading.format, trials, [*reading.warnings, *_run_warnings(source, reading), *notes])
@@ -259,16 +253,23 @@ class Fabric:
     Attributes:
         plan: Name of the plan; empty without a plan.
         hardware: Adapters of the hosts.
-        ranges: For each data size, least and most bus bandwidth of its trials [GB/s].
+        values: For each data size, bus bandwidths of its trials [GB/s].
+        choices: For each data size, NCCL's choice in a trial; without sizes at which NCCL has none.
         trials: Number of these trials.
         candidates: Plans of the workspace that fit, if there are several.
     """
 
     plan: str = ""
     hardware: Hardware = field(default_factory=Hardware)
-    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    values: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    choices: Mapping[int, str] = field(default_factory=dict)
     trials: int = 0
     candidates: Sequence[str] = ()
+
+    @property
+    def ranges(self) -> dict[int, tuple[float, float]]:
+        """For each data size, least and most bus bandwidth of its trials [GB/s]."""
+        return {size: (min(values), max(values)) for size, values in self.values.items()}
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
@@ -330,31 +331,32 @@ def fabric_of(
         workspace: The workspace; none if there is none.
     """
     measured_jobs = {(table.collective, table.ranks) for table in file_facts.tables}
-    by_plan: dict[str, list[tuple[int, float]]] = {}
+    by_plan: dict[str, list[tuple[int, float, str]]] = {}
     for trial in workspace.trials(states=("complete",)) if workspace and measured_jobs else ():
         is_another = loaded is not None and trial.facts.plan != loaded.plan.name
         if trial.is_printed or trial.facts.backend == "hosts" or is_another:
             continue
-        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, measured_jobs))
-    fitting = {name: values for name, values in by_plan.items() if values}
+        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial, measured_jobs))
+    fitting = {name: results for name, results in by_plan.items() if results}
     if loaded is None and len(fitting) != 1:
         return Fabric(hardware=hardware, candidates=sorted(fitting))
     name = loaded.plan.name if loaded else next(iter(fitting))
-    ranges: dict[int, tuple[float, float]] = {}
-    for size, value in fitting.get(name, []):
-        least, most = ranges.get(size, (value, value))
-        ranges[size] = (min(least, value), max(most, value))
-    return Fabric(name, _hardware(hardware, loaded), ranges, len(fitting.get(name, [])))
+    results = fitting.get(name, [])
+    values: dict[int, list[float]] = {}
+    for size, value, _ in results:
+        values.setdefault(size, []).append(value)
+    choices = {size: choice for size, _, choice in results if choice}
+    return Fabric(name, _hardware(hardware, loaded), values, choices, len(results))
 
 
-def _bandwidths(
-    rows: Sequence[Mapping[str, Any]], measured_jobs: Collection[tuple[str, int]]
-) -> Iterator[tuple[int, float]]:
-    """Yield data size and bus bandwidth of each matching job, else of all jobs up to the end of the last."""
+def _bandwidths(trial: Trial, measured_jobs: Collection[tuple[str, int]]) -> Iterator[tuple[int, float, str]]:
+    """Yield data size, bus bandwidth and NCCL's choice of each matching job, else of all jobs together."""
+    rows = trial.results
     timed_rows = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
     of_job = [row for row in timed_rows if (row["collective"], row["ranks"]) in measured_jobs]
+    choices = {job["name"]: nccl_text(job) for job in trial.facts.run_spec["jobs"]}
     for row in of_job:
-        yield row["data_size_bytes"], row["busbw_gb_per_s"]
+        yield row["data_size_bytes"], row["busbw_gb_per_s"], choices.get(row["job"], "")
     kinds = {row["collective"] for row in timed_rows}
     ranks = sum(row["ranks"] for row in timed_rows)
     if (
@@ -365,18 +367,20 @@ def _bandwidths(
     ):
         duration_ms = max(row["completion_time_ms"] for row in timed_rows)
         mb_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
-        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms
+        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms, ""
 
 
 def _hardware(stated: Hardware, loaded: LoadedPlan | None) -> Hardware:
     """Return the adapters of the hosts: values of the user, and the plan's where the user gives none."""
     if loaded is None:
         return stated
-    topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
-    rails = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
+    fabric: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]
+    topology, server = fabric["topology"], fabric.get("server")
+    adapters = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
+    adapters = server["adapters"] if server else adapters
     rate = topology["host_link"]["rate_bps"] / 1e9
     return Hardware(
-        stated.adapters or rails, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
+        stated.adapters or adapters, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
     )
 
 
@@ -384,13 +388,13 @@ _TrialParts = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 
 
-def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Results) -> None:
+def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts]) -> None:
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
         for facts, summary, machine in trial_parts:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
-            rows = results(facts, summary, tables)
+            rows = result_rows(facts, summary, tables)
             notes = [*summary.get("notes", ()), *_notes(facts, rows)]
             final_summary = summary | {"notes": notes} if notes else summary
             ready.append(writer.ready(final_summary, {}, writer.written(rows)))

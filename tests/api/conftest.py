@@ -39,3 +39,9 @@ def expected(workspace: Path) -> fb.Expected:
     """What three seeds of jct-alltoall give by the flow model, at 1 MB."""
     plan = fb.load("jct-alltoall").with_({"backend": "flow", "sweep.data_size": "1MB"})
     return fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace)
+
+
+@pytest.fixture(scope="session")
+def degraded() -> fb.Degraded:
+    """What jct-alltoall loses by degraded elements at half rate and down, at 1 MB."""
+    return fb.degrade(fb.load("jct-alltoall").with_({"sweep.data_size": "1MB"}), states=["half rate", "down"])

@@ -55,9 +55,16 @@ def test_examples_show_what_they_say(
     run: fb.Trials,
     campaign: fb.Campaign,
     expected: fb.Expected,
+    degraded: fb.Degraded,
     workspace: Path,
 ) -> None:
-    example.globs = {"run": run, "campaign": campaign, "expected": expected, "workspace": workspace}
+    example.globs = {
+        "run": run,
+        "campaign": campaign,
+        "expected": expected,
+        "degraded": degraded,
+        "workspace": workspace,
+    }
     told: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=told.append)
     assert outcome.failed == 0, "".join(told)

@@ -1,4 +1,4 @@
-"""`make audit` finds what there is to find, and never takes a source without data for a clean one."""
+"""`tools/audit.py` finds what there is to find, and never takes a source without data for a clean one."""
 
 from __future__ import annotations
 

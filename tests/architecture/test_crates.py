@@ -1,6 +1,7 @@
 """The crates may depend on each other only as the architecture's arrows say."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,12 @@ def test_only_dependencies_of_tests_are_free() -> None:
         ]
     }
     assert dependencies(metadata) == {"units": set(), "spec": {"units"}, "sim": {"spec"}}
+
+
+@pytest.mark.parametrize(
+    "main", sorted(REPOSITORY.glob("crates/*/tests/main.rs")), ids=lambda path: path.parts[-3]
+)
+def test_every_file_of_tests_is_compiled(main: Path) -> None:
+    files = {file.stem for file in main.parent.glob("*.rs")} - {"main"}
+    modules = set(re.findall(r"^mod (\w+);", main.read_text(encoding="utf-8"), re.MULTILINE))
+    assert files == modules - {"common"}

@@ -83,10 +83,9 @@ def test_a_trial_that_kills_its_worker_takes_no_other_of_its_batch_with_it(tmp_p
 
     planned: list[Any] = [0, 1, 2]
     backend: Any = Deadly()
-    results: Any = None
     facts = [trial_facts(f"{number:012x}") for number in planned]
     orders = [Order(number, each, tmp_path / each.id, 1) for number, each in zip(planned, facts, strict=True)]
-    setups = {facts[0].backend: Setup(backend, results, 1)}
+    setups = {facts[0].backend: Setup(backend, 1)}
     tasks = Tasks("local", setups, tmp_path / "mark", has_reports=False)
     found: dict[str, Answer | Exception] = {}
     try:

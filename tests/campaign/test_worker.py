@@ -10,7 +10,6 @@ from unittest import mock
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import Planned, run_spec, trial_facts
 
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.campaign import worker
 from fabricbench.runner.campaign.worker import Answer
 from fabricbench.runner.messages import Done, Failed, Order, Setup
@@ -26,7 +25,7 @@ def answer_to(facts: TrialFacts, folder: Path, mark: Path) -> Answer:
     backend = Sharing()
     planned: Any = Planned(run_spec())
     facts = replace(facts, backend_version=backend.version)
-    setup: Any = Setup(backend, result_rows, 1)
+    setup: Any = Setup(backend, 1)
     order = Order(planned, facts, folder, 1)
     with mock.patch.object(worker, "_node", return_value="here"):
         (answer,) = worker.run_orders(setup, [order], str(mark))

@@ -180,3 +180,27 @@ def test_wrong_arguments_are_errors(
 ) -> None:
     assert run(["expect", *arguments]) == 2
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_the_page_has_curve_table_and_limits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "curve.html"
+    options = ("--collective", "all-gather", "--sizes", "1KB,1GB", "-o", str(page))
+    (small, large) = rows(capsys, *options)
+    text = page.read_text()
+    figure = json.loads(
+        text.split('class="figure" data-target="plot-curve-all-gather">')[1].split("</script>")[0]
+    )
+    (curve,) = (trace for trace in figure["data"] if trace.get("name") == "expected, all-gather, 16 ranks")
+    assert curve["y"] == [small["busbw_gb_per_s_median"], large["busbw_gb_per_s_median"]]
+    names = [trace.get("name") for trace in figure["data"]]
+    assert {"accept from", "ideal", "bound: latency", "bound: adapter"} <= set(names)
+    assert [note["text"] for note in figure["layout"]["annotations"]] == [
+        "Ring<br>LL<br>1",
+        "Ring<br>Simple<br>16",
+    ]
+    assert "all_gather_perf -b 1G" in text
+
+
+def test_a_page_is_html(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run([*CLUSTER, "-o", str(tmp_path / "curve.pdf")]) == 2
+    assert "name it curve.html" in capsys.readouterr().err

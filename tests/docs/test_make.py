@@ -1,4 +1,4 @@
-"""`make test` says first what it is about to do and what is missing for it."""
+"""`make` has a dozen targets; `make test` names the programs that are missing for it."""
 
 from __future__ import annotations
 
@@ -9,65 +9,42 @@ from pathlib import Path
 
 import pytest
 
-MAKEFILE = Path(__file__).parents[2] / "Makefile"
-NEEDED = ("bash", "echo", "env", "find", "python3")
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tools" / "checks" / "missing_programs.sh"
+TARGETS_MAX = 12
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A tree with nothing to build, and a folder for the only programs that there are."""
-    shutil.copy(MAKEFILE, tmp_path)
-    for folder in ("bin", "crates", "web"):
-        (tmp_path / folder).mkdir()
-    for program in NEEDED:
-        install(tmp_path, program, shutil.which(program) or program)
-    return tmp_path
+def test_there_are_few_targets_and_each_is_listed() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][a-z-]*):(?!=)(.*)", makefile, re.MULTILINE)
+    assert len(targets) <= TARGETS_MAX
+    assert all("## " in rest for _, rest in targets), "`make help` lists those with a text"
 
 
-def install(tree: Path, program: str, file: str = "/bin/true") -> None:
-    (tree / "bin" / program).symlink_to(file)
-
-
-def told(tree: Path) -> subprocess.CompletedProcess[str]:
-    make = shutil.which("make")
-    if make is None:
-        pytest.skip("make is not installed")
-    command = [make, "--no-print-directory", "test-needs"]
-    environment = {"PATH": str(tree / "bin")}
-    return subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True, text=True)
+def test_the_tests_begin_and_end_with_the_programs_that_are_missing() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rule = re.search(r"^test:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert rule is not None
+    lines = [line.lstrip("\t@") for line in rule[1].splitlines()]
+    assert lines[0] == lines[-1] == str(SCRIPT.relative_to(ROOT))
 
 
 @pytest.mark.parametrize(
-    ("installed", "missing"),
-    [
-        ([], "tshark chromium"),
-        (["tshark"], "chromium"),
-        (["chromium"], "tshark"),
-        (["tshark", "chromium-browser"], ""),
-    ],
+    "installed", [("tshark",), ("chromium-browser",), ("tshark", "chromium", "postgres")]
 )
-def test_missing_packages_are_named_with_the_command_that_brings_them(
-    tree: Path, installed: list[str], missing: str
+def test_missing_programs_are_named_with_the_command_that_installs_them(
+    tmp_path: Path, installed: tuple[str, ...]
 ) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
     for program in installed:
-        install(tree, program)
-    finished = told(tree)
-    assert finished.stdout.startswith(
-        "make test: the tests of the crates, of Python and of the web application"
+        (tmp_path / program).symlink_to("/bin/true")
+    finished = subprocess.run(
+        [bash, SCRIPT], env={"PATH": str(tmp_path)}, check=True, capture_output=True, text=True
     )
-    warnings = [line for line in finished.stderr.splitlines() if line.startswith(("warning", "hint"))]
-    assert warnings == (
-        [
-            f"warning: not installed: {missing}; the tests that need it are skipped",
-            f"hint: sudo apt-get install --no-install-recommends {missing}",
-        ]
-        if missing
-        else []
-    )
-
-
-def test_it_comes_before_anything_is_built() -> None:
-    rule = re.search(r"^test: (.*) ##", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert rule is not None
-    assert rule[1].split()[0] == "test-needs"
-    assert "\ntest-needs:\n" in MAKEFILE.read_text(encoding="utf-8"), "it waits for nothing"
+    assert not finished.stdout
+    warning, hint = finished.stderr.splitlines() if finished.stderr else ("", "")
+    for program in ("tshark", "chromium"):
+        is_installed = any(name.startswith(program) for name in installed)
+        assert (f" {program}" in warning) != is_installed
+    assert hint.partition("recommends ")[2] == warning.partition("installed: ")[2].partition(";")[0]

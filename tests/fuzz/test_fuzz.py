@@ -11,7 +11,7 @@ from tests.fuzz.targets import TARGETS, Case, judgement
 
 ROOT = Path(__file__).parents[2]
 COUNT = os.environ.get("FABRICBENCH_FUZZ_COUNT", "60")
-"""Cases of each target; `make fuzz-inputs` has thousands."""
+"""Cases of each target; `python -m tests.fuzz` has thousands."""
 
 
 @pytest.mark.parametrize("target", TARGETS)

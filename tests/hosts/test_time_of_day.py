@@ -1,6 +1,6 @@
 """The time of day of a machine is set while data flows: a run goes by the monotonic clock alone.
 
-In a virtual machine, whose time can be set for real (`make verbs-lab`; FABRICBENCH_RDMA_VM names its folder).
+In a virtual machine, whose time can be set for real (FABRICBENCH_RDMA_VM names its folder).
 Two agents and their controllers run there, with certificates: `time_of_day.py`.
 """
 

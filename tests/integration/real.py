@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.analysis.summary.job_summary import Summary
-from fabricbench.results.job_reports import JobReport, measured_reports, result_rows
+from fabricbench.results.job_reports import JobReport, measured_reports
 from fabricbench.runner.listener import Listener, Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Runner
@@ -61,9 +61,7 @@ def run_plan(
     path = options.pop("path", "auto")
     workspace = Workspace.open(root, create=True)
     loaded = load(str(plan), overrides)
-    runner = Runner(
-        workspace, backend_of(loaded, {"path": path}), result_rows, listener or Quiet(), **options
-    )
+    runner = Runner(workspace, backend_of(loaded, {"path": path}), listener or Quiet(), **options)
     return list(runner.run(loaded).trials)
 
 

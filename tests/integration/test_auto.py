@@ -14,7 +14,6 @@ import fabricbench as fb
 from fabricbench.backend.sim import SimBackend
 from fabricbench.plan.estimates import flow_error, traffic_kinds
 from fabricbench.plan.estimates.flow_error import Measured
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import backend_of, load, notes_of
@@ -137,7 +136,7 @@ def test_what_auto_ran_is_there_for_the_backends_themselves(folder: Path) -> Non
 def test_trials_side_by_side_are_the_same(folder: Path, tmp_path: Path) -> None:
     loaded = load(str(folder / "both.yaml"), ["backend=auto"])
     store = Workspace.open(tmp_path / "workspace", create=True)
-    outcome = Runner(store, backend_of(loaded), result_rows, jobs=2).run(loaded)
+    outcome = Runner(store, backend_of(loaded), jobs=2).run(loaded)
     alone = {trial.id: trial for trial in trials_of(folder)}
     assert [trial.facts.backend for trial in outcome.trials] == ["sim", "flow"]
     for trial in outcome.trials:

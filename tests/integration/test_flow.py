@@ -13,7 +13,6 @@ import pytest
 from tests.support.samples import call
 
 from fabricbench.report.documents.diagnosis import insight
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Runner
@@ -38,7 +37,7 @@ def run_on(root: Path, text: str, backend: str) -> Trial:
     (root / "flows.yaml").write_text(text)
     loaded = load(str(root / "flows.yaml"), [f"backend={backend}"])
     workspace = Workspace.open(root / "workspace", create=True)
-    (trial,) = Runner(workspace, backend_of(loaded, {}), result_rows, Quiet()).run(loaded).trials
+    (trial,) = Runner(workspace, backend_of(loaded, {}), Quiet()).run(loaded).trials
     return trial
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fabricbench.analysis.summary.bandwidth import busbw_limit, ideal_goodput_gb_per_s
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.job_reports import JobReport, measured_reports, result_rows
+from fabricbench.results.job_reports import JobReport, measured_reports
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Runner
@@ -32,7 +32,7 @@ def ran(root: Path, *overrides: str) -> list[JobReport]:
     (root / "plan.yaml").write_text(PLAN, encoding="utf-8")
     loaded = load(str(root / "plan.yaml"), overrides)
     workspace = Workspace.open(root / "workspace", create=True)
-    trials = Runner(workspace, backend_of(loaded, {}), result_rows, Quiet()).run(loaded).trials
+    trials = Runner(workspace, backend_of(loaded, {}), Quiet()).run(loaded).trials
     return [job for trial in trials for job in measured_reports(trial)]
 
 

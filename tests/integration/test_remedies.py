@@ -12,7 +12,7 @@ from tests.integration.real import run_plan
 from fabricbench.analysis.causes.diagnosis import CAUSES
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.report.documents.diagnosis import insight, record_of
-from fabricbench.results.job_reports import JobReport, reports_of_run, result_rows
+from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.runner import loading
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
@@ -106,7 +106,7 @@ class Bench:
         assert plan is not None
         loaded = plan.load(changes)
         store = Workspace.open(self.folder / "workspace")
-        return Runner(store, loading.backend_of(loaded), result_rows).run(loaded).trials[0]
+        return Runner(store, loading.backend_of(loaded)).run(loaded).trials[0]
 
 
 @pytest.fixture

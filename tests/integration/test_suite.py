@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from unittest import mock
+from xml.etree import ElementTree
 
 import pytest
 
@@ -191,8 +192,14 @@ def test_a_test_that_fails_does_not_end_the_suite(folder: Path, capsys: pytest.C
         return whole(runner, loaded)
 
     with mock.patch.object(Runner, "run", broken):
-        status, out, err = called(folder, capsys, "-o", str(folder / "r.html"))
+        junit = folder / "junit.xml"
+        status, out, err = called(folder, capsys, "-o", str(folder / "r.html"), "--junit", str(junit))
     assert status == 1  # it is our fault
+    root = ElementTree.parse(junit).getroot()
+    (error,) = root.iter("error")
+    assert error.get("message") == "RuntimeError: a wheel has come off"
+    assert root.get("errors") == "1"
+    assert [suite.get("name") for suite in root if suite.get("errors") == "0"] == ["two"]
     assert "failed: one: RuntimeError: a wheel has come off" in err
     assert "one: failed: RuntimeError: a wheel has come off" in out
     text = (folder / "r.html").read_text()

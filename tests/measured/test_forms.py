@@ -10,7 +10,6 @@ import pytest
 from ruamel.yaml import YAML
 
 from fabricbench.importing import MeasuredError, Options, Source, UserFacts, import_results
-from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, Workspace
 
 FORMS = Path(__file__).parent / "forms"
@@ -37,12 +36,12 @@ def test_a_form_is_read_as_the_tool_means_it(case: dict[str, Any], tmp_path: Pat
     store = Workspace.open(tmp_path / "workspace", create=True)
     if "refused" in case:
         with pytest.raises(MeasuredError) as raised:
-            import_results(store, source, result_rows, options)
+            import_results(store, source, options)
         assert case["refused"] in str(raised.value)
         assert raised.value.hint
         assert not list(store.trials())
         return
-    found = import_results(store, source, result_rows, options)
+    found = import_results(store, source, options)
     runs = Counter(trial.facts.plan for trial in found.trials)
     assert runs == case.get("runs", runs)
     assert len(found.trials) == case.get("results", sum(runs.values()))

@@ -23,7 +23,6 @@ from fabricbench.importing import Options, Source
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.model import UserFacts
 from fabricbench.measured.reading import FORMATS, read
-from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Workspace
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.suffix != ".md")
@@ -152,7 +151,7 @@ def test_damaged_outputs_are_imported_or_refused_and_nothing_is_half_stored(tmp_
                 if number % STORED_EVERY:
                     importing.count_results(source, Options())
                 else:
-                    importing.import_results(store, source, result_rows)
+                    importing.import_results(store, source)
             except MeasuredError as error:
                 told = error
         if told is None:

@@ -17,7 +17,6 @@ from fabricbench import importing
 from fabricbench.importing import MeasuredError, Options, Source, UserFacts
 from fabricbench.report.html.rendering import render_page
 from fabricbench.report.html.run_page import build_page
-from fabricbench.results.job_reports import result_rows
 from fabricbench.store import StoreError, Trial, Workspace
 from fabricbench.store.inspection import damages
 
@@ -33,13 +32,13 @@ OSU = """$ mpirun -np 4 osu_alltoall
 def taken(folder: Path, name: str, options: Options | None = None) -> list[Trial]:
     store = Workspace.open(folder / "workspace", create=True)
     source = Source(name, (SAMPLES / name).read_bytes())
-    return list(importing.import_results(store, source, result_rows, options).trials)
+    return list(importing.import_results(store, source, options).trials)
 
 
 def taken_osu(folder: Path, options: Options) -> list[Trial]:
     store = Workspace.open(folder / "workspace", create=True)
     source = Source("osu.txt", OSU.encode())
-    return list(importing.import_results(store, source, result_rows, options).trials)
+    return list(importing.import_results(store, source, options).trials)
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -185,7 +184,7 @@ def test_wrong_values_make_a_trial_incomplete(tmp_path: Path) -> None:
 def test_runs_of_one_benchmark_are_iterations_and_tables_that_differ_are_runs(tmp_path: Path) -> None:
     store = Workspace.open(tmp_path / "workspace", create=True)
     twice = Source("osu.txt", (OSU + "\n" + OSU).encode())
-    trials = importing.import_results(store, twice, result_rows).trials
+    trials = importing.import_results(store, twice).trials
     assert [trial.facts.iteration for trial in trials] == [0, 0, 1, 1]
     assert len({trial.facts.suite for trial in trials}) == 1
     imb = taken(tmp_path, "imb_mpi1.txt", Options(name="lab"))
@@ -238,7 +237,7 @@ def test_nothing_is_stored_if_the_last_trial_cannot_be(
 
     monkeypatch.setattr(store.catalog, "finish", full)
     with pytest.raises(StoreError):
-        importing.import_results(store, Source("osu.txt", OSU.encode()), result_rows)
+        importing.import_results(store, Source("osu.txt", OSU.encode()))
     assert {trial.status for trial in store.trials()} == {"failed"}
     assert not [entry for entry in store.records.iterdir() if not entry.name.startswith(".")]
 

@@ -23,7 +23,6 @@ from fabricbench.importing import (
     suspects,
 )
 from fabricbench.plan.load import load_plan
-from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, Workspace
 
 CASES = Path(__file__).parent / "diagnosed"
@@ -33,7 +32,7 @@ SAMPLES = Path(__file__).parent / "samples"
 def imported(folder: Path, text: bytes | str, options: Options | None = None) -> importing.Imported:
     store = Workspace.open(folder / "workspace", create=True)
     data = text.encode() if isinstance(text, str) else text
-    return importing.import_results(store, Source("file.txt", data), result_rows, options)
+    return importing.import_results(store, Source("file.txt", data), options)
 
 
 def runs_of(trials: list[Trial] | tuple[Trial, ...]) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ import pytest
 from tests.plan.examples import with_line, write_plan
 
 from fabricbench.cli.main import run
-from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans, shipped_titles
 
 Capture = pytest.CaptureFixture[str]
 ESTIMATE = (
@@ -58,6 +58,7 @@ def test_the_list_is_also_data(capsys: Capture) -> None:
         "data_size_max_bytes": 8 * 2**30,
         "published": "keysight_jct2_alltoall.csv",
     }
+    assert shipped_titles() == {plan["name"]: plan["title"] for plan in plans}
     rows = list(csv.DictReader(output_of(capsys, "plans", "--format", "csv").splitlines()))
     assert rows == [
         {
@@ -96,7 +97,7 @@ def test_the_schema_is_json(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("fabricbench.cli.plan.plans", {"numpy", "polars", "pyarrow", "plotly", "rich"}),
+        ("fabricbench.cli.plan.plans", {"pydantic", "numpy", "polars", "pyarrow", "plotly", "rich"}),
         ("fabricbench.plan.load", {"numpy", "polars", "pyarrow", "sqlalchemy", "plotly", "rich"}),
         ("fabricbench.units", {"pydantic", "ruamel"}),
     ],

@@ -131,7 +131,7 @@ def test_another_backend_than_auto_is_taken_as_it_is() -> None:
 
 def test_what_was_measured_is_of_these_results_and_these_kinds() -> None:
     content = json.loads(flow_error.FILE.read_text())
-    assert content["results"] == flow.RESULTS, "run `make flow-error`"
+    assert content["results"] == flow.RESULTS, "run `tools/flow_error.py`"
     assert set(content["kinds"]) <= set(traffic_kinds.KINDS)
     for kind in content["kinds"]:
         found = flow_error.measured(kind)

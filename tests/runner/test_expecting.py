@@ -298,3 +298,12 @@ def test_the_flow_model_is_checked_with_packets(used: Path) -> None:
     assert found["packets_ms"] == max(times)
     is_far = abs(found["deviation_percent"]) > 5
     assert ("off packets" in finished.stderr) == is_far
+
+
+def test_the_page_has_the_curve_of_the_slowest_job_and_the_table(used: Path) -> None:
+    expected(used, "-o", "page.html")
+    text = (used / "page.html").read_text()
+    figure = json.loads(text.split('data-target="plot-curves">')[1].split("</script>")[0])
+    (curve,) = (trace for trace in figure["data"] if str(trace.get("name")).startswith("expected"))
+    assert len(curve["x"]) == len(set(curve["x"])) > 1
+    assert "limits for acceptance" in text.lower()

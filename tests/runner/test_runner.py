@@ -15,7 +15,6 @@ from tests.support.samples import PLAN
 
 from fabricbench.errors import UserError
 from fabricbench.plan.errors import PlanError
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trial_facts import suite_id, trial_id
 from fabricbench.runner.trials import Outcome, Runner
@@ -42,7 +41,7 @@ class Recorder:
 
 
 def run(workspace: Workspace, plan: Path, backend: FakeBackend, *overrides: str, **options: Any) -> Outcome:
-    return Runner(workspace, backend, result_rows, **options).run(load(str(plan), overrides))
+    return Runner(workspace, backend, **options).run(load(str(plan), overrides))
 
 
 def test_the_id_is_the_hash_of_spec_backend_and_version(plan: Path) -> None:
@@ -195,7 +194,7 @@ def test_the_simulator_refuses_a_spec_it_cannot_run(workspace: Workspace, plan: 
     loaded = load(str(plan))
     broken = dataclasses.replace(loaded.trials[0], run_spec=loaded.trials[0].run_spec | {"jobs": []})
     with pytest.raises(UserError, match="jobs") as caught:
-        Runner(workspace, backend_of(loaded), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
+        Runner(workspace, backend_of(loaded)).run(dataclasses.replace(loaded, trials=[broken]))
     text = caught.value.text()
     assert "the backend refuses the trial: jobs" in text
     assert "hint:" in text

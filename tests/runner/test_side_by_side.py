@@ -12,7 +12,6 @@ import pytest
 from tests.support.fake_backend import FakeBackend, SharedFakeBackend
 
 from fabricbench.backend.protocol import Backend, RefusedError
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.concurrency import Pace, SharedResources
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
@@ -47,7 +46,7 @@ def run(
     workspace: Workspace, plan: Path, backend: Backend, *overrides: str, jobs: int | None = 2, **options: Any
 ) -> Outcome:
     loaded = load(str(plan), [SIZES, *overrides])
-    return Runner(workspace, backend, result_rows, jobs=jobs, **options).run(loaded)
+    return Runner(workspace, backend, jobs=jobs, **options).run(loaded)
 
 
 def statuses(workspace: Workspace) -> list[tuple[int, str]]:

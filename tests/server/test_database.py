@@ -52,7 +52,7 @@ def test_a_killed_database_loses_no_run(
 
 @pytest.mark.soak
 def test_each_run_is_claimed_once_whatever_happens_to_two_servers(tmp_path: Path) -> None:
-    """`make claims` does the same for longer, and chooses what happens at random."""
+    """`tests.server.claims` does the same for longer, and chooses what happens at random."""
     if postgresql.programs() is None:
         pytest.skip("PostgreSQL is not installed")
     with team(tmp_path, count=2, seed=1) as servers:

@@ -2,7 +2,7 @@
 
 The n-th call by which the program writes, syncs, renames or talks to the server fails, or ends the process,
 with half of it written. Afterwards each finished trial is there to the byte, every other one is marked, and
-doing the same again completes it. Here a sample is tried; `make faults` tries every call.
+doing the same again completes it. Here a sample is tried; `tools/checks/faults.sh` tries every call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """An import is one transaction: whatever ends it, all trials of its archive are there or none.
 
 Kills at random moments, flipped bits and small disks; and other processes that open, check, repair and import
-in the same workspace meanwhile. `make faults` tries 500 kills and 1,000 flips (FABRICBENCH_KILLS, _FLIPS).
+in the same workspace meanwhile. `tools/checks/faults.sh` tries 500 kills and 1,000 flips
+(FABRICBENCH_KILLS, _FLIPS).
 """
 
 from __future__ import annotations

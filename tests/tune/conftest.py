@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.tuning.definition import Tried, TuningDefinition
 from fabricbench.runner.tuning.evaluation import Evaluator, Units
@@ -24,7 +23,7 @@ def evaluated(tmp_path: Path) -> Iterator[Callable[[TuningDefinition], Evaluator
     """Run trials in a workspace of this test, on the cores of this machine."""
     store = Workspace.open(tmp_path / "workspace", create=True)
     with Interrupts() as interrupts:
-        executor = OnThisMachine(store, result_rows, interrupts)
+        executor = OnThisMachine(store, interrupts)
         yield lambda wanted: Evaluator(store, executor, Units(wanted.space.plans))
         executor.close()
 

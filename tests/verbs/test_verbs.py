@@ -1,4 +1,4 @@
-"""Driver `verbs` on soft-RoCE adapters of virtual machines (`make verbs-lab`)."""
+"""Driver `verbs` on soft-RoCE adapters of virtual machines (FABRICBENCH_RDMA_VM)."""
 
 from __future__ import annotations
 

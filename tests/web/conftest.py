@@ -51,7 +51,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @contextmanager
 def serving_trials(root: Path) -> Iterator[Served]:
     """Make a workspace with a congested trial and two that are not, and serve it."""
-    assert (Settings().static / "index.html").is_file(), "the web application is not built: make web"
+    assert (Settings().static / "index.html").is_file(), "the web application is not built: make build"
     congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
     clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
     with serving(root) as address:

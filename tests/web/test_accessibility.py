@@ -17,6 +17,7 @@ PAGES = {
     "runs": "/runs",
     "run": "/runs/{run}",
     "import": "/import",
+    "expected": "/expected?cluster=dgx-h100&servers=2&collective=all-gather",
     "configure": "/configure",
     "hosts": "/hosts",
     "compare": "/compare?trial={congested}&trial={clear}",

@@ -19,18 +19,20 @@
 //! 7. `output`: rows of the chunks, or counts of them; progress; the summary.
 //!
 //! `rates` has the arithmetic of rates and work. `estimate` estimates time and memory of a run in advance;
-//! `busiest_link` finds the link to which the hash assigns most queue pairs.
+//! `busiest_link` finds the link to which the hash assigns most queue pairs, `link_loads` the load of each.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair; if senders do not react, also queues and
-//! acknowledgements as load. Leaves out: failures, which are rejected; PFC's head-of-line blocking, ECN, and
-//! the loss of a rate control compared with a fair share; a run that would lose frames for lack of buffer is
-//! rejected. A single flow takes exactly the time of its packets; if flows share a link the order of packets
-//! is unknown, so times differ by some frames.
+//! acknowledgements as load. Links and switches may be down from the start, which stops jobs without another
+//! path, and links may have other rates. Leaves out: other failures, which are rejected; PFC's head-of-line
+//! blocking, ECN, and the loss of a rate control compared with a fair share; a run that would lose frames for
+//! lack of buffer is rejected. A single flow takes exactly the time of its packets; if flows share a link the
+//! order of packets is unknown, so times differ by some frames.
 
 mod busiest_link;
 mod checks;
 mod estimate;
+mod link_loads;
 mod network;
 mod output;
 mod rates;
@@ -44,6 +46,7 @@ mod testing;
 pub use busiest_link::{BusiestLink, busiest_link};
 pub use estimate::{Estimate, estimate};
 pub use jobs::{Observer, RunError, Stopped};
+pub use link_loads::{DirectionLoad, JobLoad, LinkEnd, LoadedLink, link_loads};
 pub use output::progress::Progress;
 pub use output::{FlowSummary, JobResult, RoundTimes};
 pub use run::run;

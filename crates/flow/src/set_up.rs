@@ -3,12 +3,13 @@
 
 use crate::checks::{check as check_coverage, is_sprayed};
 use crate::checks::{delays, pause_cycles};
+use crate::network::InitialGraph;
 use crate::network::paths::Paths;
 use crate::rings::Rings;
 use jobs::{Jobs, check_jobs};
 use spec::{ChunksObserved, RunSpec, SpecError, unsupported};
 use std::collections::BTreeMap;
-use topology::{Graph, Node, NodeKind, Routes};
+use topology::{Graph, Node, NodeKind};
 use units::{AttachmentId, NodeId, Rate};
 
 /// Checks that `spec` can be run, without running it.
@@ -18,13 +19,11 @@ use units::{AttachmentId, NodeId, Rate};
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     check_coverage(spec)?;
-    let graph = paths::graph(&spec.fabric)?;
-    check_spraying(spec, &graph)?;
-    let is_joined = graph.is_joined_by_switches();
+    let initial = InitialGraph::new(&spec.fabric)?;
+    check_spraying(spec, &initial)?;
+    let has_all_paths = initial.is_joined() && !pause_cycles::are_possible(spec);
     match check_jobs(spec) {
-        Ok(_) if is_joined && !pause_cycles::are_possible(spec) && !delays::may_exceed(spec, &graph) => {
-            Ok(())
-        }
+        Ok(_) if has_all_paths && !delays::may_exceed(spec, &initial.graph) => Ok(()),
         Ok(_) => jobs_of(spec, &Paths::new(spec)?).map(drop),
         // Rings of which only counts are requested need no numbers of transfers.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
@@ -42,9 +41,9 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
 pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
     spec::check(spec)?;
     check_coverage(spec)?;
-    let paths = Paths::new(spec)?;
-    check_spraying(spec, &paths.network.graph)?;
-    Ok(paths)
+    let initial = InitialGraph::new(&spec.fabric)?;
+    check_spraying(spec, &initial)?;
+    Ok(Paths::on(initial, spec))
 }
 
 /// The jobs of a spec.
@@ -73,14 +72,15 @@ pub(crate) fn jobs_representing(
 
 /// Checks that packets are sprayed over links of one rate. With different rates packets would not be split
 /// evenly, and the slowest link of an even split would determine the result.
-fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
+fn check_spraying(spec: &RunSpec, initial: &InitialGraph) -> Result<(), SpecError> {
+    let graph = &initial.graph;
     let unequal_switches: Vec<u32> = (graph.hosts() as u32..graph.nodes.len() as u32)
         .filter(|&node| is_sprayed(spec) && has_unequal_rates(graph, graph.node(NodeId(node))))
         .collect();
     if unequal_switches.is_empty() {
         return Ok(());
     }
-    let routes = Routes::compute(graph);
+    let routes = initial.routes();
     for node in unequal_switches.into_iter().map(NodeId) {
         let rate = |&port: &u16| graph.link(graph.node(node).ports[usize::from(port)].link).rate;
         for to in (0..graph.attachments.len() as u32).map(AttachmentId) {

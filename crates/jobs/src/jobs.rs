@@ -147,7 +147,7 @@ impl OneJob<'_> {
     }
 
     /// The queue pair with that number in the run, between the given ranks.
-    #[inline]
+    #[inline(always)]
     fn queue_pair(&self, number: u32, ends: Ends) -> QueuePair {
         let (connection, part) = self.connection(number);
         let [src_host, dst_host] = self.job.hosts_of(ends);
@@ -366,18 +366,21 @@ impl Jobs {
         first_queue_pair..self.queue_pair_count()
     }
 
-    /// Ports of a queue pair between servers: those of its channel, or of the GPUs of its ranks in turn.
+    /// See [`QueuePair::ports`].
     #[inline]
     fn ports(&self, job: &JobFlows, ends: Ends, part: u32) -> Option<[u16; 2]> {
-        if self.adapters_of_gpu.is_empty() {
-            return None;
-        }
-        job.channel_ports.get(ends.channel as usize).copied().or_else(|| {
-            let turn = (ends.channel + part) as usize;
-            Some([ends.src, ends.dst].map(|rank| {
+        if self.adapters_of_gpu.is_empty() { None } else { Some(self.ports_of_servers(job, ends, part)) }
+    }
+
+    /// Ports of a queue pair between servers: those of its channel, or one of each GPU's by channel and part.
+    #[inline(never)]
+    fn ports_of_servers(&self, job: &JobFlows, ends: Ends, part: u32) -> [u16; 2] {
+        job.channel_ports.get(ends.channel as usize).copied().unwrap_or_else(|| {
+            let number = (ends.channel + part) as usize;
+            [ends.src, ends.dst].map(|rank| {
                 let of_gpu = &self.adapters_of_gpu[job.gpus[rank.index()] as usize];
-                of_gpu[turn % of_gpu.len()]
-            }))
+                of_gpu[number % of_gpu.len()]
+            })
         })
     }
 

@@ -29,6 +29,20 @@ impl LinkNames {
         Self { links }
     }
 
+    /// A name for each link of a graph that no other has: with its index if there are parallel ones.
+    pub fn unique(graph: &Graph) -> Vec<String> {
+        let names = Self::of(graph);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let of_link = graph.links.iter().map(|link| {
+            let [from, to] = link.ends.map(|end| graph.node(end.node).name.as_str());
+            let name = format!("{from}-{to}");
+            let count = counts.entry(name.clone()).or_default();
+            *count += 1;
+            if names.links[&name].len() == 1 { name } else { format!("{name}:{}", *count - 1) }
+        });
+        of_link.collect()
+    }
+
     /// Links with that name.
     pub fn find(&self, name: &str) -> Option<&[LinkId]> {
         self.links.get(name).map(Vec::as_slice)

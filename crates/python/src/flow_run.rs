@@ -1,5 +1,5 @@
-//! Python functions of the flow model: run, check, estimate of time and memory, and the link to which ECMP
-//! hashing assigns most queue pairs.
+//! Python functions of the flow model: run, check, estimate of time and memory, the link to which ECMP hashing
+//! assigns most queue pairs, and the loads of all links.
 
 use crate::errors::spec_error;
 use crate::observer::PyObserver;
@@ -43,4 +43,12 @@ pub(crate) fn busiest_link<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bo
     let spec = parse(py, spec_json)?;
     let link = py.detach(|| flow::busiest_link(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &link)
+}
+
+/// All cables with the load of each direction by each job.
+#[pyfunction]
+pub(crate) fn link_loads<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let links = py.detach(|| flow::link_loads(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &links)
 }

@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow_run::check_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::estimate_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::busiest_link, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::link_loads, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_function(wrap_pyfunction!(nccl::nccl_choices, module)?)?;
     module.add_class::<host_run::HostRun>()?;

@@ -1,8 +1,8 @@
 //! What messages cost adapters, receivers that notify by themselves, and clocks of hosts, against closed forms.
 
-mod common;
-
-use common::{Recorder, collective, dcqcn, pattern_of, run, run_in_full, run_with, single_switch, tables};
+use crate::common::{
+    Recorder, collective, dcqcn, pattern_of, run, run_in_full, run_with, single_switch, tables,
+};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{

@@ -1,8 +1,6 @@
 //! Rows are handed out a bounded batch at a time, those of chunks that never ended as well.
 
-mod common;
-
-use common::{collective, leaf_spine};
+use crate::common::{collective, leaf_spine};
 use fabricbench_sim::{Observer, Options, Progress, Stopped};
 use record::Batch;
 use spec::{FailureSpec, RunStatus};

@@ -1,8 +1,6 @@
 //! Rounds as MPI benchmarks make them: some to warm up, a root that moves on, a barrier in between.
 
-mod common;
-
-use common::{collective, collective_of, leaf_spine, pattern_of, run, single_switch, tables};
+use crate::common::{self, collective, collective_of, leaf_spine, pattern_of, run, single_switch, tables};
 use proptest::prelude::*;
 use record::ChunkRow;
 use spec::{JobSummary, QpMode, RankTimes, RendezvousSpec, RepeatSpec, RoundTimes, RunSpec, RunStatus};

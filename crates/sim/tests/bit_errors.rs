@@ -1,8 +1,6 @@
 //! Links that corrupt frames, against closed forms.
 
-mod common;
-
-use common::{Recorder, collective, pattern_of, run, run_in_full, run_with, single_switch, tables};
+use crate::common::{Recorder, collective, pattern_of, run, run_in_full, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use spec::{FailureSpec, LossRecovery, RunSpec, RunStatus};
 

@@ -1,8 +1,6 @@
 //! Programs of blocking sends take their steps one after the other.
 
-mod common;
-
-use common::{collective, completion_ps, run, single_switch};
+use crate::common::{collective, completion_ps, run, single_switch};
 
 /// Time of a collective of 8 ranks, in thousandths of the time in which one rank sends its data to another.
 fn thousandths_of_one_transfer(name: &str, algorithm: &str) -> u64 {

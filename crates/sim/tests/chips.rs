@@ -1,8 +1,6 @@
 //! Switches that are one chip: they share its buffer and nothing else.
 
-mod common;
-
-use common::{
+use crate::common::{
     Recorder, collective, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, link, run, run_with, supported,
     switch_ring, tables,
 };

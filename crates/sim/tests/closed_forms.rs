@@ -2,9 +2,7 @@
 //!
 //! On one switch nothing but the ports can be a bottleneck, so the time follows from the bytes on the wire.
 
-mod common;
-
-use common::{collective, completion_ps, run, single_switch};
+use crate::common::{self, collective, completion_ps, run, single_switch};
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;

@@ -1,8 +1,6 @@
 //! PFC, ECN, DCQCN and load balancing in whole runs.
 
-mod common;
-
-use common::{
+use crate::common::{
     DCQCN, Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run,
     single_switch,
 };

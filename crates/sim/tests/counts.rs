@@ -1,8 +1,6 @@
 //! What is counted: frames, bytes, conservation, latency.
 
-mod common;
-
-use common::{collective, leaf_spine, run, single_switch};
+use crate::common::{self, collective, leaf_spine, run, single_switch};
 
 #[test]
 fn a_chunk_of_2_mib_is_512_frames_and_2_129_152_bytes() {

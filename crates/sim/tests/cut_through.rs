@@ -1,9 +1,8 @@
 //! Cut-through and store-and-forward: latency in closed form, and what they have in common.
 
-mod common;
-
-use common::{
-    Recorder, collective, dynamic_pfc, leaf_spine, link, run, run_with, single_switch, switch_ring, tables,
+use crate::common::{
+    self, Recorder, collective, dynamic_pfc, leaf_spine, link, run, run_with, single_switch, switch_ring,
+    tables,
 };
 use fabricbench_sim::Path;
 use spec::{Custom, CustomLink, CustomSwitch, ForwardingSpec, LinkSpec, RunSpec, RunStatus, TopologySpec};

@@ -1,8 +1,6 @@
 //! Pauses that wait for each other in a circle, and the watchdog that ends them.
 
-mod common;
-
-use common::{Recorder, collective, dynamic_pfc, pattern_of, run, run_with, switch_ring, tables};
+use crate::common::{Recorder, collective, dynamic_pfc, pattern_of, run, run_with, switch_ring, tables};
 use fabricbench_sim::Path;
 use record::{ChunkRow, EventRow, PortRow};
 use spec::{PfcSpec, RunSpec, RunStatus, StormActionSpec, WatchdogSpec};

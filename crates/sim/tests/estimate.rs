@@ -1,8 +1,6 @@
 //! What a run is told to cost, against what it does.
 
-mod common;
-
-use common::{Counter, collective, leaf_spine, single_switch};
+use crate::common::{Counter, collective, leaf_spine, single_switch};
 use fabricbench_sim::{Options, estimate, helpful_threads, run};
 use spec::{LoadBalancing, QpMode, RepeatSpec, RunSpec};
 

@@ -1,8 +1,8 @@
 //! Links and switches that fail and are repaired at given times, against closed forms.
 
-mod common;
-
-use common::{Recorder, collective, completion_ps, leaf_spine, link, pattern_of, run, run_in_full, tables};
+use crate::common::{
+    Recorder, collective, completion_ps, leaf_spine, link, pattern_of, run, run_in_full, tables,
+};
 use record::PortRow;
 use spec::{EcmpHash, FailureSpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 

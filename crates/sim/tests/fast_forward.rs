@@ -1,8 +1,6 @@
 //! Skipping what repeats changes no table, nor do sides of the fabric that take turns.
 
-mod common;
-
-use common::{collective, leaf_spine, run, run_in_full, run_with, tables};
+use crate::common::{self, collective, leaf_spine, run, run_in_full, run_with, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{

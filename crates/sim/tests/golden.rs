@@ -2,9 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p fabricbench-sim --test golden` writes them anew.
 
-mod common;
-
-use common::{collective, collective_of, leaf_spine, run, single_switch};
+use crate::common::{self, collective, collective_of, leaf_spine, run, single_switch};
 use spec::{FatTree, RunSpec, TopologySpec};
 use std::fmt::Write;
 

@@ -1,9 +1,9 @@
 //! InfiniBand links: lossless by credits, at line rate if the buffer holds a round trip, else at buffer over
 //! round trip.
 
-mod common;
-
-use common::{collective, completion_ps, leaf_spine, run, run_with, single_switch, switch_ring, tables};
+use crate::common::{
+    self, collective, completion_ps, leaf_spine, run, run_with, single_switch, switch_ring, tables,
+};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{

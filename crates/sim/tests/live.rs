@@ -1,8 +1,6 @@
 //! What is told of a run while it goes on agrees with its record, and does not change it.
 
-mod common;
-
-use common::{Recorder, collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, tables};
+use crate::common::{Recorder, collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, tables};
 use fabricbench_sim::{Observer, Options, Path, Progress, RunError, Sample, Stopped};
 use record::Batch;
 use spec::RunSpec;

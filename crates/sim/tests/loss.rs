@@ -1,8 +1,6 @@
 //! Finite buffers: what is lost, and what go-back-N makes of it.
 
-mod common;
-
-use common::{collective, run, single_switch};
+use crate::common::{self, collective, run, single_switch};
 use record::ChunkStatus;
 use spec::RunStatus;
 

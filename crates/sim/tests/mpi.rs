@@ -1,9 +1,7 @@
 //! What an MPI library adds to a collective: the handshake before large messages, and the copy of a rank's
 //! own block.
 
-mod common;
-
-use common::{collective, collective_of, leaf_spine, run, single_switch, tables};
+use crate::common::{collective, collective_of, leaf_spine, run, single_switch, tables};
 use record::ChunkRow;
 use spec::{QpMode, RendezvousSpec, RepeatSpec, RunSpec, RunStatus};
 

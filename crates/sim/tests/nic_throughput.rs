@@ -1,8 +1,6 @@
 //! NICs whose throughput changes in the course of a run, against closed forms.
 
-mod common;
-
-use common::{
+use crate::common::{
     collective, completion_ps, dynamic_pfc, pattern_of, run, run_in_full, run_with, single_switch, tables,
 };
 use fabricbench_sim::Path;

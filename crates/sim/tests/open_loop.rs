@@ -1,8 +1,6 @@
 //! Open-loop traffic: messages are offered at their time, whatever became of those before.
 
-mod common;
-
-use common::{collective, leaf_spine, offer, pattern_of, run, single_switch};
+use crate::common::{self, collective, leaf_spine, offer, pattern_of, run, single_switch};
 use spec::{
     ArrivalProcess, ForwardingSpec, FullMesh, LossRecovery, QpMode, RunSpec, RunStatus, TopologySpec,
 };

@@ -1,8 +1,6 @@
 //! Table `paths`: which way the data of each queue pair takes.
 
-mod common;
-
-use common::{Recorder, collective, leaf_spine, run, set_pattern};
+use crate::common::{Recorder, collective, leaf_spine, run, set_pattern};
 use fabricbench_sim::path_choices;
 use record::PathRow;
 use spec::{EcmpHash, LoadBalancing, RunSpec};

@@ -1,9 +1,7 @@
 //! Buffers divided into pools, in whole runs.
 
-mod common;
-
-use common::{
-    Recorder, any_residence, collective, dynamic_pfc, leaf_spine, pattern_of, reside, run, run_with,
+use crate::common::{
+    self, Recorder, any_residence, collective, dynamic_pfc, leaf_spine, pattern_of, reside, run, run_with,
     single_switch, supported, tables,
 };
 use fabricbench_sim::Path;

@@ -1,8 +1,6 @@
 //! Jobs with priorities of their own: scheduling of their classes, and lossless beside lossy ones.
 
-mod common;
-
-use common::{collective, completion_ps, dynamic_pfc, leaf_spine, run, work};
+use crate::common::{collective, completion_ps, dynamic_pfc, leaf_spine, run, work};
 use proptest::prelude::*;
 use spec::{JobSpec, JobSummary, LeafSpine, LossRecovery, RunSpec, RunStatus, SchedulingSpec, TopologySpec};
 

@@ -1,9 +1,7 @@
 //! Several ranks on one host: shared memory between them, one NIC to the rest, rounds and overheads of each
 //! rank.
 
-mod common;
-
-use common::{collective, collective_of, leaf_spine, run, single_switch};
+use crate::common::{collective, collective_of, leaf_spine, run, single_switch};
 use record::ChunkRow;
 use spec::{RepeatSpec, RunSpec, RunStatus};
 

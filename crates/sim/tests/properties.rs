@@ -1,8 +1,6 @@
 //! What holds in every run, over random fabrics, workloads and impairments.
 
-mod common;
-
-use common::{Recorder, any_residence, collective, dynamic_pfc, link, reside, run};
+use crate::common::{self, Recorder, any_residence, collective, dynamic_pfc, link, reside, run};
 use proptest::prelude::*;
 use record::{ChunkRow, ChunkStatus, PortRow};
 use spec::{

@@ -1,8 +1,6 @@
 //! Waiting times of a port against queueing theory.
 
-mod common;
-
-use common::{collective, offer, run, single_switch};
+use crate::common::{self, collective, offer, run, single_switch};
 use fabricbench_sim::{Observer, Options, Progress, Stopped};
 use record::Batch;
 use spec::{ArrivalProcess, CableSpec, LeafSpine, LinkSpec, QpMode, RunSpec, TopologySpec};

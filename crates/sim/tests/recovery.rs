@@ -1,8 +1,6 @@
 //! The three ways of loss recovery in whole runs: what reordering and loss do to each.
 
-mod common;
-
-use common::{Recorder, collective, leaf_spine, pattern_of, run, single_switch};
+use crate::common::{self, Recorder, collective, leaf_spine, pattern_of, run, single_switch};
 use fabricbench_sim::capture;
 use record::{ChunkRow, ChunkStatus};
 use spec::{

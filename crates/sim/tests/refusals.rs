@@ -1,8 +1,6 @@
 //! Specs that cannot be carried out: each is refused with the field, what was found and what is allowed.
 
-mod common;
-
-use common::{collective, dynamic_pfc, ecn, leaf_spine, pattern_of, set_pattern};
+use crate::common::{self, collective, dynamic_pfc, ecn, leaf_spine, pattern_of, set_pattern};
 use spec::{
     LoadBalancing, PfcSpec, PinSpec, RatioSpec, RunSpec, SchedulingSpec, StormActionSpec, WatchdogSpec,
     XoffSpec,

@@ -1,8 +1,6 @@
 //! Paths of different delay: distances of what comes out of order, and what NICs make of it.
 
-mod common;
-
-use common::{Recorder, collective, completion_ps, link, pattern_of, run, run_with, tables};
+use crate::common::{Recorder, collective, completion_ps, link, pattern_of, run, run_with, tables};
 use fabricbench_sim::Path;
 use spec::{ExtraDelaySpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 

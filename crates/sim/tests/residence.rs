@@ -1,8 +1,6 @@
 //! Frames in the buffer of a switch while they are read out, and response times of PFC.
 
-mod common;
-
-use common::{collective, dynamic_pfc, ecn, leaf_spine, run, run_with, single_switch, tables};
+use crate::common::{self, collective, dynamic_pfc, ecn, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use spec::{ReleaseSpec, RepeatSpec, RunSpec, RunStatus, XoffSpec};
 

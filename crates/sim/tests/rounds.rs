@@ -1,8 +1,6 @@
 //! Jobs that repeat: a number of rounds, or for as long as others run.
 
-mod common;
-
-use common::{
+use crate::common::{
     collective, collective_of, completion_ps, leaf_spine, pattern_of, run, set_pattern, single_switch, work,
 };
 use record::ChunkStatus;

@@ -1,10 +1,8 @@
 //! One seed gives one result: on the fast path and the exact path, on one thread and several.
 
-mod common;
-
-use common::{
-    collective, collective_of, leaf_spine, pattern_of, run, run_with, set_pattern, single_switch, supported,
-    switch_ring, tables,
+use crate::common::{
+    self, collective, collective_of, leaf_spine, pattern_of, run, run_with, set_pattern, single_switch,
+    supported, switch_ring, tables,
 };
 use fabricbench_sim::Path;
 use proptest::prelude::*;

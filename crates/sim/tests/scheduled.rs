@@ -1,10 +1,8 @@
 //! Scheduled switches against closed forms, and beside Ethernet switches.
 
-mod common;
-
-use common::{
-    Recorder, collective, completion_ps, dynamic_pfc, link, pattern_of, run, run_with, scheduled, tables,
-    work,
+use crate::common::{
+    self, Recorder, collective, completion_ps, dynamic_pfc, link, pattern_of, run, run_with, scheduled,
+    tables, work,
 };
 use fabricbench_sim::Path;
 use proptest::prelude::*;

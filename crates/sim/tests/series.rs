@@ -1,8 +1,6 @@
 //! Series of pauses and rates, and the counters of each priority.
 
-mod common;
-
-use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch, tcp};
+use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch, tcp};
 use record::SeriesRow;
 use spec::{RunSpec, TcpSpec};
 use std::collections::BTreeSet;

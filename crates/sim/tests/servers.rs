@@ -3,9 +3,7 @@
 
 #![expect(clippy::float_arithmetic, reason = "measured times are compared with formulas of the literature")]
 
-mod common;
-
-use common::{collective, collective_of, link, run};
+use crate::common::{collective, collective_of, link, run};
 use spec::{
     LinkSpec, NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, RailOptimised, RunSpec,
     RunStatus, ScaleUpCopies, ScaleUpHops, ServerSpec, SharedMemorySpec, TopologySpec,

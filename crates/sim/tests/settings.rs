@@ -1,8 +1,6 @@
 //! Switches with settings of their own: each does what its own say, and nothing else of the run knows.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use spec::{RunSpec, SwitchSettingsSpec};
 
 /// Settings of some switches, as all have them, with a change.

@@ -1,8 +1,6 @@
 //! Several jobs on the same hosts: they share the ports, not the software; every result is per job.
 
-mod common;
-
-use common::{collective, collective_of, run, single_switch, storage_work, work};
+use crate::common::{collective, collective_of, run, single_switch, storage_work, work};
 use record::{ChunkRow, SeriesRow};
 use spec::{JobSpec, RepeatSpec, RunSpec, RunStatus, RunSummary, SchedulingSpec, StorageSpec, Work};
 

@@ -1,8 +1,6 @@
 //! Sizes from one byte: parts that are uneven or empty, and what they cost on the wire.
 
-mod common;
-
-use common::{collective, leaf_spine, run, single_switch};
+use crate::common::{collective, leaf_spine, run, single_switch};
 use record::ChunkRow;
 use spec::{LossRecovery, QpMode, RunSpec, RunStatus};
 

@@ -1,8 +1,6 @@
 //! Storage: clients in a closed loop against what can be computed on paper.
 
-mod common;
-
-use common::{collective, leaf_spine, run, run_with, single_switch, storage_work, tables};
+use crate::common::{self, collective, leaf_spine, run, run_with, single_switch, storage_work, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use record::ChunkRow;

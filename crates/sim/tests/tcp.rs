@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may fail, and compare with formulas")]
 
-mod common;
-
-use common::{Recorder, collective, ecn, leaf_spine, run, single_switch, tcp};
+use crate::common::{self, Recorder, collective, ecn, leaf_spine, run, single_switch, tcp};
 use record::ConnectionRow;
 use spec::{
     CongestionKind, EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, SingleSwitch, TcpSpec,

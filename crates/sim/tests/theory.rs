@@ -1,8 +1,6 @@
 //! Congestion control and hashing against published theory.
 
-mod common;
-
-use common::{collective, ecn, run};
+use crate::common::{self, collective, ecn, run};
 use record::{ChunkRow, SeriesRow};
 use spec::{
     CableSpec, DcqcnConfig, LinkSpec, RateControlSpec, RunSpec, SingleSwitch, SwiftConfig, TimelyConfig,

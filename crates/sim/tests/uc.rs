@@ -1,9 +1,7 @@
 //! Unreliable connections: times without acknowledgements, messages that losses and reordering drop, frames.
 
-mod common;
-
-use common::{
-    Recorder, collective, collective_of, completion_ps, leaf_spine, offer, pattern_of, run, run_with,
+use crate::common::{
+    self, Recorder, collective, collective_of, completion_ps, leaf_spine, offer, pattern_of, run, run_with,
     single_switch, tables,
 };
 use fabricbench_sim::{Path, capture};

@@ -1,8 +1,8 @@
 //! WRED by colour in whole runs.
 
-mod common;
-
-use common::{Recorder, collective, curve, ecn, leaf_spine, pattern_of, run, single_switch, tables, tcp};
+use crate::common::{
+    self, Recorder, collective, curve, ecn, leaf_spine, pattern_of, run, single_switch, tables, tcp,
+};
 use record::PortRow;
 use spec::{
     ColourSpec, ColouringSpec, CongestionKind, EcnSpec, ImpairmentSpec, JobSpec, LeafSpine, MarkerSpec,

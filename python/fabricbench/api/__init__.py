@@ -14,11 +14,14 @@ line and the report.
 """
 
 from fabricbench.api.campaigns import Campaign
+from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
+from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
+from fabricbench.api.expected_curves import ExpectedCurves
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load, plans
 from fabricbench.api.runs import Progress, run
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -31,7 +34,10 @@ from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
     "Campaign",
+    "Degraded",
+    "Diagnosis",
     "Expected",
+    "ExpectedCurves",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -45,10 +51,12 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "compare",
+    "degrade",
     "expect",
     "import_results",
     "load",
     "nccl",
+    "plans",
     "run",
     "workspace",
 ]

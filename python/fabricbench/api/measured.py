@@ -6,11 +6,10 @@ import warnings
 from pathlib import Path
 
 from fabricbench import importing
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 
 
@@ -58,8 +57,8 @@ def import_results(
         ... 1048576                 170.00
         ... ''')
         >>> measured = fb.import_results(workspace / "osu.txt", plan="jct-alltoall", workspace=workspace)
-        >>> measured.summary.select("data_size_bytes", "busbw_gb_per_s", "frames_lost").rows()
-        [(8388608, 43.17..., None)]
+        >>> measured.summary.select("data_size_bytes", "busbw_gb_per_s").rows()
+        [(8388608, 43.17...)]
         >>> simulated = fb.run(fb.load("jct-alltoall").with_(data_size="8MB"), workspace=workspace)
         >>> changes = fb.compare(measured, simulated)
         >>> changes.filter(metric="busbw_gb_per_s")["verdict"][0]
@@ -72,7 +71,7 @@ def import_results(
     options = importing.Options(format, name, tag, importing.UserFacts(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    imports = [importing.import_results(target.store, source, result_rows, options) for source in sources]
+    imports = [importing.import_results(target.store, source, options) for source in sources]
     for warning in (warning for imported in imports for warning in imported.warnings):
         warnings.warn(warning, stacklevel=2)
     return Trials([Trial(trial, target.store) for imported in imports for trial in imported.trials])

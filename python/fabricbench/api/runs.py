@@ -12,18 +12,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from fabricbench.api.plans import Plan, load
+from fabricbench.api.plan import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.backend import protocol
 from fabricbench.plan.errors import named_as_written
-from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.listener import Quiet
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.session import Session, phases_of
 from fabricbench.store import Trial as StoredTrial, TrialFacts
 from fabricbench.words import data_size
 
@@ -239,14 +238,12 @@ def run(  # noqa: PLR0913 -- each by its name
     with named_as_written({}, variants):
         loaded = loading.reload(requested_plan.loaded, limits=limits, chosen=variants)
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    phases = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
+    phases = phases_of(loaded, limits=limits, chosen=variants, twin=twin)
     with progress_bar() if on_progress is None else nullcontext(on_progress) as notify:
-        for phase, resumes in [*phases, (loaded, resume)]:
-            listener = _Listener(notify, len(phase.trials)) if notify else Quiet()
-            carrier = loading.backend_of(phase)
-            runner = Runner(target.store, carrier, result_rows, listener, threads, resumes, jobs)
-            runner.judge = meets_criteria
-            outcome = runner.run(phase)
+        for phase in phases:
+            listener = _Listener(notify, len(phase.loaded.trials)) if notify else Quiet()
+            session = Session(target.store, listener, threads, jobs)
+            outcome = session.run(phase.loaded, phase.backend, resume=resume or phase.is_prediction)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
     return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.search_results)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.api.causes import Diagnosis
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.report.documents.port_map import table_of_trial
 from fabricbench.report.html.run_page import write_report
-from fabricbench.report.output.atomic_files import check_page_name
+from fabricbench.report.output.atomic_files import atomic_file, check_page_name
 from fabricbench.report.output.data_frames import summary_frame
 from fabricbench.report.output.notebook_cell import trials_cell
+from fabricbench.report.output.perfetto import (
+    CHUNKS_MAX,
+    Chosen,
+    TooManyChunksError,
+    has_chunks,
+    write_trace_file,
+)
 from fabricbench.results.axes import axes_label
 from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import Trial as StoredTrial, Workspace as Store
@@ -151,7 +159,7 @@ class Trial(RecordFrames):
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every metric of each job, as in `run --format csv`; one row for each job.
+        """The metrics of each job, as in `run --format csv`, without columns that have no value.
 
         Example:
             >>> run[0].summary["frames_lost"].to_list()
@@ -251,6 +259,46 @@ class Trial(RecordFrames):
             'sending rank'
         """
         return Plots([self._stored], self._stored, lambda: self._store.twins([self._stored]))
+
+    def diagnose(self) -> Diagnosis:
+        """Return why its jobs are slow, as `explain` does: causes with evidence and remedies.
+
+        Raises:
+            StoreError: A table of its record is missing or cannot be read.
+
+        Example:
+            >>> run[0].diagnose().slow_jobs
+            []
+        """
+        return Diagnosis(self._stored)
+
+    def write_timeline(
+        self, path: str | Path, *, jobs: Collection[str] = (), ranks: Collection[int] = ()
+    ) -> None:
+        """Write a timeline for Perfetto (ui.perfetto.dev), as `export --table timeline`.
+
+        Args:
+            path: The file, replaced if it exists; compressed if its name ends in `.gz`.
+            jobs: Names of the jobs to write; all by default.
+            ranks: Sending ranks to write; all by default.
+
+        Raises:
+            ValueError: The record has no rows of chunks, or more than a trace may have.
+            OutputFileError: The file cannot be written.
+
+        Example:
+            >>> run[0].write_timeline(workspace / "timeline.json", ranks=range(4))
+        """
+        if not has_chunks(self._stored):
+            raise ValueError(f"trial {self.id} has no rows of chunks: its plan observes a summary alone")
+        chosen = Chosen(frozenset(jobs), frozenset(ranks))
+        target = Path(path)
+        try:
+            with atomic_file(target) as stream:
+                write_trace_file(self._stored, chosen, target.name, stream)
+        except TooManyChunksError as error:
+            message = f"{error.count:,} chunks; allowed: {CHUNKS_MAX:,}; choose by ranks or jobs"
+            raise ValueError(message) from error
 
     def twins(self) -> Sequence[Trial]:
         """Return the trials of the same run spec by other backends, newest first.

@@ -56,7 +56,7 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every metric of each job of each trial, as in `run --format csv`.
+        """The metrics of each job of each trial, as in `run --format csv`, without empty columns.
 
         Example:
             >>> [round(each, 1) for each in run.summary["ideal_percent"]]

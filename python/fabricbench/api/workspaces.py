@@ -35,7 +35,7 @@ class Workspace:
         *,
         plan: str | None = None,
         tag: str | None = None,
-        where: Sequence[str] = (),
+        where: str | Sequence[str] = (),
         sort: str | None = None,
         descending: bool | None = None,
         job: str | None = None,
@@ -49,7 +49,8 @@ class Workspace:
         Args:
             plan: Only those of the plan of this name.
             tag: Only those with this tag.
-            where: Thresholds of metrics, such as `["ideal_percent<50"]`, for the job that is worst in it.
+            where: A threshold of a metric, such as `"ideal_percent<50"`, or several; the job that is worst in
+                it counts.
             sort: A metric, or a column of the list such as `plan`; trials without a value are last. By
                 default the oldest are first.
             descending: Whether the largest is first.
@@ -65,9 +66,10 @@ class Workspace:
             >>> import fabricbench as fb
             >>> len(fb.workspace(workspace).trials(plan="jct-alltoall", tag="none such"))
             0
-            >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
+            >>> len(fb.workspace(workspace).trials(tag="example", where="ideal_percent>98"))
             1
         """
+        where = [where] if isinstance(where, str) else where
         filters = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
         query_fields = merged_parameters(self._store, view, filters, descending=descending)
         trials = ordered(self._store, query_of(query_fields))

@@ -47,10 +47,12 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     "calibrate": Command(
         "testbed.calibrate:calibrate_command", "Measure hosts and write a profile for plans."
     ),
+    "new": Command("plan.new:new_command", "Write a plan to start from."),
     "plans": Command("plan.plans:plans_command", "List the shipped plans."),
     "trials": Command("results.trials:trials_command", "List the trials of a workspace."),
     "show": Command("results.show:show_command", "Show the metrics of a trial and why it is slow."),
     "expect": Command("plan.expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
+    "degrade": Command("plan.degrade:degrade_command", "Compute what a degraded link or switch costs."),
     "nccl": Command("plan.nccl:nccl_command", "Show what NCCL chooses on servers, by size."),
     "explain": Command("results.explain:explain_command", "Explain why a trial or a measurement is slow."),
     "compare": Command("results.compare:compare_command", "Compare trials: parameters and metrics."),
@@ -82,9 +84,9 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     ),
     "plan": Group(
         {
-            "check": Command("plan.plans:plan_check_command", "Check a plan."),
+            "check": Command("plan.plan_check:plan_check_command", "Check a plan."),
             "ports": Command("plan.port_map:plan_ports_command", "Show the port map of a plan."),
-            "schema": Command("plan.plans:plan_schema_command", "Write the JSON Schema of plans."),
+            "schema": Command("plan.plan_check:plan_schema_command", "Write the JSON Schema of plans."),
         },
         "Check a plan, show its port map, write the schema.",
     ),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.output import Format
+from fabricbench.cli.output import Format, Verbosity, set_quiet
 from fabricbench.runner.limits import JOBS_MAX
 from fabricbench.store.names import workspace_folder
 
@@ -83,6 +83,20 @@ QuickOption = Annotated[
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
 ]
+QuietOption = Annotated[
+    bool, typer.Option("-q", "--quiet", help="No progress and no notes; warnings, verdict and errors remain.")
+]
+VerboseOption = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Write a line for each trial that starts or ends.")
+]
+JUnitOption = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE.xml", help="Also write the verdict of each trial as JUnit XML."),
+]
+FailIncompleteOption = Annotated[
+    bool,
+    typer.Option("--fail-incomplete", help="Exit with status 3 if a trial is not complete."),
+]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
 ]
@@ -95,6 +109,14 @@ JobsOption = Annotated[
         help="Trials at once; as many as cores and memory allow by default.",
     ),
 ]
+
+
+def verbosity_of(*, quiet: bool, verbose: bool) -> Verbosity:
+    """Return how much a command writes to standard error, and hide remarks if it is quiet."""
+    if quiet and verbose:
+        raise typer.BadParameter("found --quiet and --verbose; allowed: one of them")
+    set_quiet(quiet=quiet)
+    return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
 
 
 def authority_folder(workspace: Path | None, authority: Path | None) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.words import one_line
@@ -25,11 +25,34 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class Verbosity(Enum):
+    """How much is written to standard error beside warnings, verdict and errors."""
+
+    QUIET = "nothing"
+    NORMAL = "notes and progress"
+    VERBOSE = "notes, and a line for each trial that starts or ends"
+
+
 def write(text: str) -> None:
     """Write data, ending with a line feed; characters missing in the output's encoding are escaped."""
     text = text if text.endswith("\n") else f"{text}\n"
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+_is_quiet = False
+
+
+def set_quiet(*, quiet: bool) -> None:
+    """Set whether remarks are hidden from now on."""
+    global _is_quiet  # noqa: PLW0603 -- one setting of the process
+    _is_quiet = quiet
+
+
+def remark(text: str) -> None:
+    """Write a message for the user that `--quiet` hides."""
+    if not _is_quiet:
+        note(text)
 
 
 def note(text: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.backend.protocol import Progress
+from fabricbench.cli.output import Verbosity
 from fabricbench.plan import engine
 from fabricbench.plan.sweep.labels import solo_job
 from fabricbench.report.terminal.text_table import count
@@ -39,8 +40,14 @@ _HOPS_MIN = 20_000_000
 
 
 @contextmanager
-def display() -> Iterator[Listener]:
-    """Show progress until the block ends: bars on a terminal, lines elsewhere."""
+def display(verbosity: Verbosity = Verbosity.NORMAL) -> Iterator[Listener]:
+    """Show progress until the block ends: bars on a terminal, lines elsewhere or of each trial."""
+    if verbosity is Verbosity.QUIET:
+        yield _Warning()
+        return
+    if verbosity is Verbosity.VERBOSE:
+        yield TrialLines()
+        return
     if not sys.stderr.isatty():
         yield ProgressLines()
         return
@@ -155,6 +162,29 @@ class ProgressLines(_Warning):
         remainder_text = [f"and {len(texts) - _SHOWN_MAX} more"] if len(texts) > _SHOWN_MAX else []
         done = f"progress: {self._finished} of {self._count} trials finished"
         return "; ".join([done, *texts[:_SHOWN_MAX], *remainder_text])
+
+
+class TrialLines(ProgressLines):
+    """Writes a line when a trial starts and when it ends, with its completion times, and each 30 seconds."""
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+        """Write which trial starts."""
+        super().trial_started(facts, number, count)
+        self._write_line(f"started: {self._running[number].name}, {facts.variant}")
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Write how it ended."""
+        facts = trial.facts
+        name = f"trial {number} of {self._count}" if self._count else f"trial {number}"
+        times = [f"{row['job']} {_time_text(row['completion_time_ms'])}" for row in trial.results]
+        how = "resumed" if resumed else f"{trial.status} in {float(trial.engine.get('wall_s') or 0):.3g} s"
+        size = data_size(facts.data_size_bytes)
+        self._write_line(f"ended: {name}, {size}, {facts.variant}: {how}: {', '.join(times)}")
+        super().trial_finished(trial, number, resumed=resumed)
+
+
+def _time_text(time_ms: float | None) -> str:
+    return "without a time" if time_ms is None else f"{time_ms:.6g} ms"
 
 
 def _percent(progress: Progress) -> str:

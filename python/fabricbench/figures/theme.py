@@ -89,6 +89,11 @@ def colour_at(scale: tuple[tuple[float, str], ...], position: float) -> str:
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
 
+def transparent(colour: str, opacity: float) -> str:
+    """Return a colour with an opacity of 0 to 1, for areas."""
+    return f"rgba({', '.join(map(str, _channels(colour)))}, {opacity})"
+
+
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return the settings of an axis; `title` names the quantity and its unit."""
     return {

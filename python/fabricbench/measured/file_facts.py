@@ -29,6 +29,9 @@ FAILED = "failed-run"
 _SHARES = ("alltoall", "all_gather", "gather", "scatter")
 """Collectives whose data size is the message size times the ranks, as in a plan."""
 
+_OF_CHOICE = ("algorithm", "protocol", "channels")
+"""Values of a row that are NCCL's choice."""
+
 
 @dataclass(frozen=True)
 class FileFacts:
@@ -155,4 +158,5 @@ def _point(table: Table, row: Row) -> Point:
         table.settings,
         table.differs,
         table.is_judged,
+        {name: str(row.values[name]) for name in _OF_CHOICE if name in row.values},
     )

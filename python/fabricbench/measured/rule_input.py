@@ -58,6 +58,7 @@ class Point:
         settings: Settings of the measurement that the file has.
         differs: Those of them in which runs of the file differ.
         is_judged: Whether the network is judged by results of its type and operation.
+        chosen: `algorithm`, `protocol` and `channels` of NCCL, as far as the log has them.
     """
 
     benchmark: str
@@ -72,6 +73,7 @@ class Point:
     settings: Mapping[str, str] = field(default_factory=dict)
     differs: Mapping[str, str] = field(default_factory=dict)
     is_judged: bool = True
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def run(self) -> tuple[str, int, str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -19,8 +19,9 @@ from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.fabric.server import Server, shipped_servers
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import Question, parse_sizes
+from fabricbench.plan.profile import rate_text
 from fabricbench.plan.server import load_server
-from fabricbench.words import close_match_hint
+from fabricbench.words import close_match_hint, same_name
 
 COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive")
 """Collectives of nccl-tests whose curve is expected."""
@@ -108,6 +109,26 @@ class Cluster:
         return self.servers * self._server.gpus
 
     @property
+    def has_rules(self) -> bool:
+        """Whether there are rules of this version of NCCL."""
+        try:
+            self.question(COLLECTIVES[0], "1GB").answer()
+        except PlanError as error:
+            return all(problem.place.source != "--nccl" for problem in error.problems)
+        return True
+
+    @property
+    def adapters(self) -> int:
+        """Number of adapters of a server."""
+        return self._server.nics
+
+    @property
+    def adapter_rate_bps(self) -> int:
+        """Rate of an adapter."""
+        assert self._server.nic is not None, "a server with adapters has `nic`"
+        return self._server.nic.rate_bps
+
+    @property
     def has_rails(self) -> bool:
         """Whether each adapter of a server has a switch of its own."""
         return self.topology == TOPOLOGIES[0]
@@ -170,10 +191,9 @@ class Cluster:
 
         The adapters of one server, which it does not use, are on one switch.
         """
-        adapters, nic = self._server.nics, self._server.nic
-        assert nic is not None, "a server with adapters has `nic`"
-        host_link = {"host_link": f"{nic.rate_bps}bps"}
-        links = host_link | {"fabric_link": f"{nic.rate_bps}bps"}
+        adapters, rate = self.adapters, rate_text(self.adapter_rate_bps)
+        host_link = {"host_link": rate}
+        links = host_link | {"fabric_link": rate}
         hosts = self.servers * adapters
         if self.servers == 1 or self.topology in {"single-switch", "full-mesh"}:
             kind = "single-switch" if self.servers == 1 else self.topology
@@ -184,6 +204,20 @@ class Cluster:
         of_leaf = gcd(self.servers, min(_SERVERS_OF_LEAF, self.servers // 2)) * adapters
         counts = {"leaves": hosts // of_leaf, "hosts_per_leaf": of_leaf, "spines": of_leaf}
         return {"kind": self.topology, **counts} | links
+
+
+def collectives_named(names: Iterable[str]) -> list[str]:
+    """Return the collectives of some names, each once; all of them without a name.
+
+    Raises:
+        PlanError: There is no such collective.
+    """
+    found = {name: same_name(name, COLLECTIVES) for name in names}
+    for name, collective in found.items():
+        if collective is None:
+            hint = close_match_hint(name, COLLECTIVES)
+            raise option_problem("--collective", f'"{name}"', ", ".join(COLLECTIVES), hint)
+    return list(dict.fromkeys(filter(None, found.values()))) or list(COLLECTIVES)
 
 
 def _rounded(cluster: Cluster, collective: str, sizes: Sequence[int]) -> list[int]:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from fabricbench._core import (
         BusiestLink as BusiestLink,
         Description as Description,
+        DirectionLoad as DirectionLoad,
         Estimate as Estimate,
         LinkDescription as LinkDescription,
+        LoadedLink as LoadedLink,
         NcclAnswer as NcclAnswer,
         NcclChosen as NcclChosen,
         PathChoice as PathChoice,
@@ -137,6 +139,15 @@ def busiest_link(spec_json: str) -> "BusiestLink | None":
         return _core.busiest_link(spec_json)
     except _core.SpecError:
         return None
+
+
+def link_loads(spec_json: str) -> "list[LoadedLink]":
+    """Return all cables with the loads of both directions by each job, from the paths of its queue pairs.
+
+    Raises:
+        SpecError: The flow model, which computes them, does not cover the run spec.
+    """
+    return _core.link_loads(spec_json)
 
 
 def version() -> str:

@@ -14,7 +14,7 @@ from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.comparison.ratios import Deviation, deviations
 from fabricbench.analysis.comparison.verdict import FAIL, Judgement, judge, verdict
 from fabricbench.analysis.summary.job_metrics import summarise
-from fabricbench.analysis.summary.job_summary import Summary, result_table, summary_of
+from fabricbench.analysis.summary.job_summary import COMPLETE, Summary, result_table, summary_of
 from fabricbench.results.axes import axes_label
 from fabricbench.results.reference_trials import Against, References
 from fabricbench.results.sizes import shown_bytes, shown_size
@@ -98,6 +98,11 @@ class JobReport:
     def verdict(self) -> str | None:
         """`pass` or `fail`; none if there is no criterion."""
         return verdict(self.judgements)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the job ran to its end."""
+        return self.summary.status == COMPLETE
 
     @property
     def is_rejected(self) -> bool:

@@ -18,27 +18,20 @@ NCCL's choice stays that of the cluster as it is.
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabricbench.backend.protocol import Backend, Progress
-from fabricbench.plan.cluster import Cluster, Segment
+from fabricbench.plan.cluster import Cluster, Segment, segments as segments_of
 from fabricbench.plan.engine import busiest_link
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.runner import loading
+from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.work import collective_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BINDING_GAIN: Final = 0.03
 """Gain by lifted uplinks from which they bind, as a fraction."""
-_PS_PER_US: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -54,104 +47,97 @@ class ClusterTimes:
     """Times of a collective.
 
     Attributes:
+        segments: Its data sizes, by NCCL's choice.
         run_spec: The RunSpec of the largest trial.
         by_seed: Times of each seed by data size [us].
         lifted: Times before and after each bound is lifted, of the first seed, by its name.
     """
 
+    segments: Sequence[Segment]
     run_spec: Mapping[str, Any]
     by_seed: Sequence[Mapping[int, float]]
     lifted: Mapping[str, Lifted]
 
 
-def run_collective(
+def run_cluster(
     cluster: Cluster,
-    collective: str,
-    segments: Sequence[Segment],
+    collectives: Sequence[str],
+    sizes: str,
     seeds: int = 1,
     overrides: Sequence[str] = (),
-) -> ClusterTimes:
-    """Run the trials of a collective on a cluster that has been checked.
+    *,
+    has_bounds: bool = True,
+) -> list[ClusterTimes]:
+    """Run the trials of some collectives on a cluster that has been checked.
 
     Args:
         cluster: The cluster.
-        collective: One of `fabricbench.plan.cluster.COLLECTIVES`.
-        segments: Its data sizes.
+        collectives: Names of `fabricbench.plan.cluster.COLLECTIVES`, each once.
+        sizes: Data sizes, as `fabricbench.plan.nccl.parse_sizes` reads them.
         seeds: Trials of each size, each with its seed.
         overrides: Changes of the plan, each FIELD=VALUE.
+        has_bounds: Whether trials also run with each bound lifted.
 
     Raises:
         PlanError: The cluster or the changes are not allowed.
         RefusedError: The flow model does not cover the plan.
         KeyboardInterrupt: The user stopped it.
     """
+    return [
+        _run_collective(cluster, collective, sizes, seeds, overrides, has_bounds=has_bounds)
+        for collective in collectives
+    ]
+
+
+def _run_collective(
+    cluster: Cluster,
+    collective: str,
+    sizes: str,
+    seeds: int,
+    overrides: Sequence[str],
+    *,
+    has_bounds: bool,
+) -> ClusterTimes:
+    segments = list(segments_of(cluster, collective, sizes))
     computed = [size for segment in segments for size in segment.computed]
     loaded = loading.load_fields(
         cluster.fields(collective, computed, seeds), Path.cwd() / "cluster.yaml", overrides
     )
-    trials = _Trials(loading.backend_of(loaded))
+    runs = UnrecordedTrials(loading.backend_of(loaded))
     by_seed: dict[int, dict[int, float]] = {}
-    for trial, time_us in zip(loaded.trials, trials.times_us(loaded.trials), strict=True):
+    for trial, time_us in zip(loaded.trials, _times_us(runs, loaded.trials), strict=True):
         by_seed.setdefault(trial.iteration, {})[trial.data_size_bytes] = time_us
     first = [trial for trial in loaded.trials if trial.iteration == 0]
-    return ClusterTimes(first[-1].run_spec, list(by_seed.values()), trials.lifted(first, by_seed[0]))
+    lifted = _lifted(runs, first, by_seed[0]) if has_bounds else {}
+    return ClusterTimes(segments, first[-1].run_spec, list(by_seed.values()), lifted)
 
 
-class _Trials:
-    """Runs trials concurrently with one backend, and waits for them."""
+def _times_us(runs: UnrecordedTrials, trials: Sequence[PlannedTrial]) -> list[float]:
+    return [time_us for (time_us,) in runs.times_us(trials)]
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._stopped = threading.Event()
 
-    def times_us(self, trials: Sequence[PlannedTrial]) -> list[float]:
-        """Return the completion time of each trial [us]; the longest trials begin first."""
-        order = sorted(range(len(trials)), key=lambda index: -trials[index].data_size_bytes)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            runs = {index: pool.submit(self._time_us, trials[index]) for index in order}
-            try:
-                return [runs[index].result() for index in range(len(trials))]
-            except BaseException:
-                self._stopped.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def lifted(self, trials: Sequence[PlannedTrial], times_us: Mapping[int, float]) -> dict[str, Lifted]:
-        """Return the times of trials before and after each bound is lifted; see the module's text."""
-        sizes = [trial.data_size_bytes for trial in trials]
-        uplinks: Sequence[float] = list(times_us.values())
-        if _may_use_uplinks(trials[-1]):
-            uplinks = self.times_us([_with(trial, _faster_uplinks) for trial in trials])
-        after_uplinks = dict(zip(sizes, uplinks, strict=True))
-        results = {"uplinks": Lifted(times_us, after_uplinks)}
-        bound = {size for size in sizes if times_us[size] > (1 + _BINDING_GAIN) * after_uplinks[size]}
-        bases = [
-            trial if trial.data_size_bytes in bound else _with(trial, _faster_uplinks) for trial in trials
-        ]
-        before = {size: (times_us if size in bound else after_uplinks)[size] for size in sizes}
-        lifts = {"adapter": _faster_adapters, "scale-up": _faster_scale_up, "latency": _shorter_latency}
-        if any(_has_step_cost(trial.run_spec) for trial in trials):
-            lifts["step cost"] = _without_step_cost
-        lifted_trials = [_with(base, lift) for lift in lifts.values() for base in bases]
-        after = self.times_us(lifted_trials)
-        for number, name in enumerate(lifts):
-            own = after[number * len(sizes) : (number + 1) * len(sizes)]
-            results[name] = Lifted(before, dict(zip(sizes, own, strict=True)))
-        return results
-
-    def _time_us(self, trial: PlannedTrial) -> float:
-        job = self._backend.run(trial, self, threads=1).summary["jobs"][0]
-        end_ps = job["end_ps"]
-        assert end_ps is not None, "a flow without failures ends"
-        return (end_ps - job["start_ps"]) / _PS_PER_US
-
-    def progressed(self, progress: Progress) -> None:  # noqa: ARG002 -- it shows none
-        """Stop the trial if the user has; see `Observer.progressed`."""
-        if self._stopped.is_set():
-            raise KeyboardInterrupt
-
-    def rows(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows of tables, which are not stored; see `Observer.rows`."""
+def _lifted(
+    runs: UnrecordedTrials, trials: Sequence[PlannedTrial], times_us: Mapping[int, float]
+) -> dict[str, Lifted]:
+    """Return the times of trials before and after each bound is lifted; see the module's text."""
+    sizes = [trial.data_size_bytes for trial in trials]
+    uplinks: Sequence[float] = list(times_us.values())
+    if _may_use_uplinks(trials[-1]):
+        uplinks = _times_us(runs, [_with(trial, _faster_uplinks) for trial in trials])
+    after_uplinks = dict(zip(sizes, uplinks, strict=True))
+    results = {"uplinks": Lifted(times_us, after_uplinks)}
+    bound = {size for size in sizes if times_us[size] > (1 + _BINDING_GAIN) * after_uplinks[size]}
+    bases = [trial if trial.data_size_bytes in bound else _with(trial, _faster_uplinks) for trial in trials]
+    before = {size: (times_us if size in bound else after_uplinks)[size] for size in sizes}
+    lifts = {"adapter": _faster_adapters, "scale-up": _faster_scale_up, "latency": _shorter_latency}
+    if any(_has_step_cost(trial.run_spec) for trial in trials):
+        lifts["step cost"] = _without_step_cost
+    lifted_trials = [_with(base, lift) for lift in lifts.values() for base in bases]
+    after = _times_us(runs, lifted_trials)
+    for number, name in enumerate(lifts):
+        own = after[number * len(sizes) : (number + 1) * len(sizes)]
+        results[name] = Lifted(before, dict(zip(sizes, own, strict=True)))
+    return results
 
 
 Spec = dict[str, Any]

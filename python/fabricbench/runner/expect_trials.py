@@ -1,6 +1,6 @@
 """Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs.
 
-Also returns the plan for the packet simulator, to check results of the flow model.
+Results of the flow model are checked by the packet simulator.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.protocol import Backend
 from fabricbench.plan.engine import SIMULATOR, busiest_link
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import document_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
-from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.runner.session import Session
 from fabricbench.store import Trial
 
 if TYPE_CHECKING:
@@ -145,23 +147,45 @@ def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
     return drawn_trials
 
 
-def run_draws(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
-    """Run the trials without a record; return all finished trials, and the outcome of a stopped run."""
-    parts: list[tuple[Placed, Sequence[Trial]]] = []
-    stopped: Outcome | None = None
-    for part in placed(loaded, placements):
-        outcome = runner.run(part.loaded)
-        parts.append((part, outcome.trials))
-        if outcome.stopped_by is not None:
-            stopped = outcome
-            break
-    return drawn(parts), stopped
+@dataclass(frozen=True)
+class ExpectTrials:
+    """Finished trials of `expect`.
+
+    Attributes:
+        draws: The trials, with their random choices.
+        packets: Trials of the packet simulator that check those of the flow model.
+        stopped_by: The signal that ended it early; None if all trials ran.
+    """
+
+    draws: Sequence[Drawn]
+    packets: Sequence[Trial] = ()
+    stopped_by: Signals | None = None
 
 
-def packets_of(loaded: LoadedPlan) -> LoadedPlan:
-    """Return a plan changed to the packet simulator with its first seed, to check a flow model.
+def run_expect(
+    session: Session, loaded: LoadedPlan, backend: Backend, placements: int, *, check: bool
+) -> ExpectTrials:
+    """Run the trials without a record.
+
+    Args:
+        session: Runs them.
+        loaded: The plan, with its seeds as iterations.
+        backend: Its backend.
+        placements: Number of random placements; 0 for that of the plan.
+        check: Also simulate packets, for the first seed of each size and variant, if the backend does not.
 
     Raises:
-        PlanError: The simulator cannot run it.
+        PlanError: Placements are not possible, or the simulator cannot run the plan.
     """
-    return loading.reload(loaded, [f'backend="{SIMULATOR}"', "iterations=1"])
+    parts: list[tuple[Placed, Sequence[Trial]]] = []
+    for part in placed(loaded, placements):
+        outcome = session.run(part.loaded, backend, resume=True)
+        parts.append((part, outcome.trials))
+        if outcome.stopped_by is not None:
+            return ExpectTrials(drawn(parts), stopped_by=outcome.stopped_by)
+    draws = drawn(parts)
+    if not check or backend.name == SIMULATOR:
+        return ExpectTrials(draws)
+    first_seed = loading.reload(parts[0][0].loaded, [f'backend="{SIMULATOR}"', "iterations=1"])
+    outcome = session.run(first_seed, resume=True)
+    return ExpectTrials(draws, outcome.trials, outcome.stopped_by)

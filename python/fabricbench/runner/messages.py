@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from fabricbench.backend.protocol import SharingCores
 from fabricbench.errors import UserError
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.store import TrialFacts
-from fabricbench.store.record.tables import TableFolder
 from fabricbench.store.record.writer import WrittenRecord
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Results: TypeAlias = "Callable[[TrialFacts, Mapping[str, Any], TableFolder], pa.Table]"
-"""Computes the rows of the table `trials` from the facts, the backend's summary and the record."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,6 @@ class Setup:
     """Common settings of all trials of a process; see `Runner`."""
 
     backend: SharingCores
-    results: Results
     threads: int | None
 
 

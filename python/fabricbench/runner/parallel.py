@@ -148,13 +148,13 @@ class ConcurrentTrials:
         """Prepare the trials.
 
         Args:
-            runner: The runner with workspace, results and listener; its backend shares cores.
+            runner: The runner with workspace and listener; its backend shares cores.
             tasks: The remaining trials, in the order of the plan.
             resources: The resources that they share.
             done: List with the earlier trials; finished trials are appended in the order of the plan.
         """
         self._runner = runner
-        self._setup = Setup(cast("SharingCores", runner.backend), runner.results, runner.threads)
+        self._setup = Setup(cast("SharingCores", runner.backend), runner.threads)
         self._resources = resources
         self._waiting = deque(tasks)
         self._count = len(done) + len(self._waiting)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fabricbench.backend.protocol import Backend, Progress
@@ -22,14 +22,12 @@ from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.labels import shared_variant
 from fabricbench.plan.sweep.search_range import Range, range_of
 from fabricbench.plan.sweep.sizes import sweep_path
+from fabricbench.results.job_reports import meets_criteria
 from fabricbench.runner import loading
 from fabricbench.runner.listener import Listener, RunOf
 from fabricbench.runner.trial_facts import facts_of, suite_id, trial_id
 from fabricbench.searched import Searched
 from fabricbench.store import Trial, TrialFacts
-
-Judge = Callable[["Trial"], bool]
-"""Returns whether a finished trial meets the criteria of its plan."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...], int | None]
 """Key of a case: variant, other swept values, and the size if sizes are swept."""
@@ -117,13 +115,13 @@ class PlanSearch:
         count: Upper bound on the number of trials of all rounds, updated in each round.
     """
 
-    def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
+    def __init__(self, loaded: LoadedPlan, backend: Backend) -> None:
         """Prepare the search of a plan.
 
         Raises:
             PlanError: There is no such field.
         """
-        self._loaded, self._backend, self._judge = loaded, backend, judge
+        self._loaded, self._backend = loaded, backend
         self._range = range_of(loaded.plan, document_of(loaded))
         self._has_sizes = sweep_path(loaded.plan) is not None
         self._brackets = {self._key(trial): _Bracket(self._range) for trial in loaded.trials}
@@ -167,7 +165,7 @@ class PlanSearch:
                 case_trials = [
                     pair for pair in zip(round_trials, trials, strict=True) if self._key(pair[0]) == key
                 ]
-                holds = all(self._judge(trial) for planned, trial in case_trials if not planned.is_solo)
+                holds = all(meets_criteria(trial) for planned, trial in case_trials if not planned.is_solo)
                 self._brackets[key].record(value, [trial for _, trial in case_trials], holds=holds)
         self.count = self._position
         listener.trials_chosen([], self.count)

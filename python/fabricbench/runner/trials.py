@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.backend.protocol import Backend, Progress, RunResult
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.concurrency import Pace, SharedResources, pace_of
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.listener import Listener, Quiet
-from fabricbench.runner.messages import Results
-from fabricbench.runner.search import Judge, PlanSearch, SearchResult
+from fabricbench.runner.search import PlanSearch, SearchResult
 from fabricbench.runner.trial_facts import facts_of, machine_facts
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.record.writer import TrialWriter
@@ -49,27 +49,23 @@ class Runner:
     Attributes:
         workspace: Workspace that receives the records.
         backend: The backend that runs the trials.
-        results: Computes the rows of the table `trials`.
         listener: Receives the events of the run.
         threads: Worker threads of the backend; None for as many as help.
         resume: Skip the trials that are already complete.
         jobs: Largest number of concurrent trials, each in its own process; None for as many as cores and
             memory allow, if that saves time.
         allowed: Called before each trial; returns the number of concurrent trials allowed at that time.
-        judge: Returns whether a trial meets the criteria; required for plans with a search.
         suite: Id of the run that the trials belong to; None to derive it from the plan and this backend.
             Trials of one run measured by different hosts need it, because their backends differ.
     """
 
     workspace: Workspace
     backend: Backend
-    results: Results
     listener: Listener = field(default_factory=Quiet)
     threads: int | None = None
     resume: bool = False
     jobs: int | None = 1
     allowed: Callable[[], int] | None = None
-    judge: Judge | None = None
     suite: str | None = None
 
     def run(self, loaded: LoadedPlan) -> Outcome:
@@ -95,9 +91,7 @@ class Runner:
 
     def _search(self, loaded: LoadedPlan) -> Outcome:
         """Run the search of a plan; each round runs like the trials of a plan."""
-        if self.judge is None:
-            raise AssertionError("a plan with a search has nobody who judges its trials")
-        search = PlanSearch(loaded, self.backend, self.judge)
+        search = PlanSearch(loaded, self.backend)
         done: list[Trial] = []
         with Interrupts() as interrupts:
 
@@ -178,7 +172,7 @@ class Runner:
                 result = self._execute(planned, number, writer, interrupts)
                 tables = writer.close()
                 summary = summary_of(planned, result)
-                writer.finish(summary, result.engine, self.results(facts, summary, tables))
+                writer.finish(summary, result.engine, result_rows(facts, summary, tables))
             trial = self.workspace.find(facts.id)
         self.listener.trial_finished(trial, number, resumed=resumed)
         return trial, resumed

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from fabricbench.backend.protocol import Progress
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import summary_of
 from fabricbench.store.record.tables import RecordWriter, TableFolder
@@ -73,7 +74,7 @@ def _run_order(setup: Setup, order: Order, record: RecordWriter, report: Callabl
     result = backend.run(order.planned, _Observer(record, report), threads=setup.threads)
     record.close()
     summary = summary_of(order.planned, result)
-    rows = setup.results(order.facts, summary, TableFolder(order.folder))
+    rows = result_rows(order.facts, summary, TableFolder(order.folder))
     return Done(summary, dict(result.engine), written(record, rows))
 
 

@@ -26,7 +26,7 @@ router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
 
 _PAGE_PATH: Final = re.compile(
-    r"(trials|import|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
+    r"(trials|import|expected|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
     r"|campaigns/[A-Za-z0-9][A-Za-z0-9._-]*/?"
 )
 """Paths of the web application's pages, which the application routes itself."""
@@ -191,7 +191,7 @@ _PAGE: Final = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>fabricbench</title>
 <body style="font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em">
 <h1>fabricbench {version}</h1>
-<p>The server works; the web application is not built. In a source tree, <code>make web</code> builds it;
+<p>The server works; the web application is not built. In a source tree, <code>make build</code> builds it;
 packages bring it along.</p>
 <p>The interface for programs is described by <a href="/openapi.json">/openapi.json</a>,
 which needs the token.</p>

@@ -15,6 +15,7 @@ import {
 import type { CampaignAnalysis, CampaignPareto } from './campaigns';
 import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './events';
+import type { Cluster, ClusterChoices, ExpectedCurve } from './expected';
 import type {
   About,
   Campaign,
@@ -252,6 +253,18 @@ export const useMetricFigure = (
 /** Measured run of a trial with the simulator's prediction. */
 export const useTwins = (id: string) =>
   useGet<Twins>(['compare', [id], 'twin'], path('compare') + query({ trial: [id], by: 'twin' }));
+
+/** Servers, fabrics and collectives whose curve can be expected. */
+export const useClusterChoices = () =>
+  useGet<ClusterChoices>(['expected', 'choices'], path('expected', 'choices'), { staleTime: HOUR });
+
+/** Expected curve of a collective on a cluster; the server computes it for up to minutes. */
+export const useExpectedCurve = (cluster: Cluster) =>
+  useGet<ExpectedCurve>(['expected', cluster], path('expected') + query({ ...cluster }), {
+    staleTime: HOUR,
+    structuralSharing: false,
+    retry: false,
+  });
 
 export const usePublished = () => useGet<{ plans: PublishedPlan[] }>(['validation'], path('validation'));
 

@@ -7,6 +7,7 @@ import {
   IconAdjustments,
   IconApi,
   IconArrowsDiff,
+  IconChartLine,
   IconChecklist,
   IconMoon,
   IconPlayerPlay,
@@ -21,6 +22,7 @@ import { ActiveRunsBadge } from './ActiveRunsBadge';
 
 const PAGES = [
   { to: '/trials', label: 'Workspace', icon: IconTable },
+  { to: '/expected', label: 'Expected', icon: IconChartLine },
   { to: '/configure', label: 'Configure', icon: IconAdjustments },
   { to: '/runs', label: 'Runs', icon: IconPlayerPlay },
   { to: '/hosts', label: 'Hosts', icon: IconServer2 },

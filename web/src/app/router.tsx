@@ -19,6 +19,7 @@ export const router = createBrowserRouter([
           { path: 'trials/:id', lazy: () => import('../pages/trial/TrialPage') },
           { path: 'trials/:id/:view', lazy: () => import('../pages/trial/TrialPage') },
           { path: 'import', lazy: () => import('../pages/imports/ImportPage') },
+          { path: 'expected', lazy: () => import('../pages/expected/ExpectedPage') },
           { path: 'configure', lazy: () => import('../pages/configuration/ConfigurationPage') },
           { path: 'runs', lazy: () => import('../pages/run/RunsPage') },
           { path: 'runs/:id', lazy: () => import('../pages/run/RunPage') },

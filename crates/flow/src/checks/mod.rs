@@ -6,8 +6,8 @@ pub(crate) mod delays;
 pub(crate) mod pause_cycles;
 
 use spec::{
-    FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, QpType, RateControlSpec, RunSpec,
-    SpecError, unsupported,
+    FabricSpec, FailureSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, QpType, RateControlSpec,
+    RunSpec, SpecError, unsupported,
 };
 
 /// Checks that the model covers every field.
@@ -78,13 +78,28 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
-    let has_failures = !fabric.failures.is_empty();
-    refuse(
-        has_failures,
-        "fabric.failures",
-        "links, switches or adapters that fail",
-        "none: flows lose no packets",
-    )
+    check_failures(fabric)
+}
+
+/// Failures are those with which the run starts, after routes have converged.
+fn check_failures(fabric: &FabricSpec) -> Result<(), SpecError> {
+    for (index, failure) in fabric.failures.iter().enumerate() {
+        let (kind, is_covered) = match failure {
+            FailureSpec::LinkDown { .. } => ("links that go down", true),
+            FailureSpec::SwitchDown { .. } => ("switches that go down", true),
+            FailureSpec::LinkRate { .. } => ("links that change their rate", true),
+            FailureSpec::LinkUp { .. } | FailureSpec::SwitchUp { .. } => ("repairs", false),
+            FailureSpec::BitErrors { .. } | FailureSpec::FrameLoss { .. } => ("lost frames", false),
+            FailureSpec::NicThroughput { .. } => ("slow adapters", false),
+        };
+        let allowed = "links and switches that are down, or links of another rate, from the start";
+        refuse(!is_covered, &format!("fabric.failures[{index}].kind"), kind, allowed)?;
+        refuse(failure.at_ps() > 0, &format!("fabric.failures[{index}].at_ps"), kind, "0: from the start")?;
+    }
+    let cuts = |failure: &FailureSpec| !matches!(failure, FailureSpec::LinkRate { .. });
+    let loses = fabric.failures.iter().any(cuts) && fabric.convergence_time_ps > 0;
+    let allowed = "0 with links or switches that are down: flows lose no packets";
+    refuse(loses, "fabric.convergence_time_ps", "time until routes change", allowed)
 }
 
 /// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.

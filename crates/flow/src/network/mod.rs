@@ -11,14 +11,14 @@ mod wiring;
 use crate::rates::{RATE_BITS, bytes_sent_in};
 use crate::sharing::link_queues::{Buffer, LinkPlan, LinkQueues};
 use crate::sharing::max_min::{LinkWeight, WHOLE};
-use ::paths::{framing, graph};
+use ::paths::{Failures, framing, graph};
 use idle_time::LinkTiming;
 use next_hop::NextHopChoice;
-use spec::{ForwardingSpec, RunSpec, SpecError};
+use spec::{FabricSpec, ForwardingSpec, RunSpec, SpecError};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use topology::{End, Graph, NodeKind, Routes};
-use units::{AttachmentId, NodeId, Rate, Span};
+use units::{AttachmentId, Instant, LinkId, NodeId, Rate, Span};
 use wire::Framing;
 use wiring::Wiring;
 pub(crate) use wiring::{Leg, Transit};
@@ -26,9 +26,50 @@ pub(crate) use wiring::{Leg, Transit};
 /// Bytes of an Ethernet frame, its preamble included, after which a cut-through switch forwards it.
 const HEAD_BYTES: u32 = 8 + 64;
 
+/// The graph of a fabric in the state in which it is from the start: with the rates of its links, and those
+/// that are down.
+pub(crate) struct InitialGraph {
+    pub(crate) graph: Graph,
+    /// Whether each link is down; empty if all are up.
+    is_down: Vec<bool>,
+}
+
+impl InitialGraph {
+    /// # Errors
+    /// If the network exceeds the limits, or a failure refers to an unknown element.
+    pub(crate) fn new(fabric: &FabricSpec) -> Result<Self, SpecError> {
+        let mut graph = graph(fabric)?;
+        if fabric.failures.is_empty() {
+            return Ok(Self { graph, is_down: Vec::new() });
+        }
+        let failures = Failures::new(fabric, &graph)?;
+        let links = || (0..graph.links.len()).map(LinkId::from_index);
+        let is_down: Vec<bool> = links().map(|link| !failures.is_up(link, Instant::ZERO)).collect();
+        let rates: Vec<Option<Rate>> =
+            links().map(|link| failures.of_link(link).last().map(|change| change.rate)).collect();
+        for (link, rate) in graph.links.iter_mut().zip(rates) {
+            link.rate = rate.unwrap_or(link.rate);
+        }
+        let has_links_down = is_down.contains(&true);
+        Ok(Self { graph, is_down: if has_links_down { is_down } else { Vec::new() } })
+    }
+
+    /// Routes over the links that are up.
+    pub(crate) fn routes(&self) -> Routes {
+        Routes::compute_over(&self.graph, |link| !self.is_down.get(link.index()).is_some_and(|&down| down))
+    }
+
+    /// Whether there is a path between all hosts of a plane.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.is_down.is_empty() && self.graph.is_joined_by_switches()
+    }
+}
+
 /// The fabric.
 pub(crate) struct Network {
     pub(crate) graph: Graph,
+    /// See [`InitialGraph::is_down`].
+    is_down: Vec<bool>,
     wiring: Wiring,
     /// Distinct timings of links for frames, and the index of the timing of each directed link.
     timings: Vec<LinkTiming>,
@@ -52,11 +93,13 @@ fn buffer(spec: &RunSpec) -> Option<Buffer> {
 }
 
 impl Network {
-    pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
+    pub(crate) fn new(spec: &RunSpec, initial: InitialGraph) -> Self {
         let fabric = &spec.fabric;
-        let graph = graph(fabric)?;
+        let routes = initial.routes();
+        let InitialGraph { graph, is_down } = initial;
         let mut network = Self {
-            routes: Routes::compute(&graph),
+            routes,
+            is_down,
             framing: framing(fabric),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
@@ -69,7 +112,7 @@ impl Network {
             graph,
         };
         network.collect_timings();
-        Ok(network)
+        network
     }
 
     /// Sets the timing of each link.
@@ -234,6 +277,9 @@ impl Network {
         let (mut first_port, hosts) = (self.wiring.first_ports[node.index()], self.graph.hosts());
         loop {
             let egress = self.wiring.egress_ports[first_port as usize + usize::from(port)];
+            if self.is_down(egress.link) {
+                return legs.clear();
+            }
             legs.push(Leg { node, port, link: egress.link, first_transit: egress.first_transit });
             (node, first_port) = (egress.peer, egress.first_of_peer);
             let Some(switch) = node.index().checked_sub(hosts) else { return };
@@ -242,6 +288,16 @@ impl Network {
             let Some(&next) = next_hops.get(choice) else { return legs.clear() };
             port = next;
         }
+    }
+
+    /// Whether links are down.
+    pub(crate) const fn has_links_down(&self) -> bool {
+        !self.is_down.is_empty()
+    }
+
+    /// Whether a directed link is down.
+    pub(crate) fn is_down(&self, link: u32) -> bool {
+        self.is_down.get(link as usize / 2).is_some_and(|&is_down| is_down)
     }
 
     /// Whether there is a path from one host port to another.

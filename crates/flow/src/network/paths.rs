@@ -2,7 +2,7 @@
 //! and rates of chunks on idle paths, computed once per kind of path and size.
 
 use crate::network::idle_time::{FrameCount, Frames, LinkTiming};
-use crate::network::{Leg, Network};
+use crate::network::{InitialGraph, Leg, Network};
 use crate::rates::{RATE_BITS, time_for, work_of_bytes};
 use ::paths::PathHash;
 use jobs::{Jobs, QueuePair};
@@ -96,6 +96,10 @@ fn window_packets(transport: &TransportSpec) -> u32 {
     transport.rate_control.config().window_packets_max().min(transport.connection().window_packets)
 }
 
+fn no_path_text(pair: &QueuePair) -> String {
+    format!("host {} cannot reach host {}", pair.src_host, pair.dst_host)
+}
+
 /// Paths through a fabric.
 pub(crate) struct Paths {
     pub(crate) network: Network,
@@ -111,8 +115,13 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
-        let network = Network::new(spec)?;
-        Ok(Self {
+        Ok(Self::on(InitialGraph::new(&spec.fabric)?, spec))
+    }
+
+    /// Those of a spec through its graph.
+    pub(crate) fn on(initial: InitialGraph, spec: &RunSpec) -> Self {
+        let network = Network::new(spec, initial);
+        Self {
             hash: PathHash::new(spec, &network.graph),
             frames: Frames::new(&spec.transport, network.framing),
             window_packets: window_packets(&spec.transport).into(),
@@ -120,23 +129,37 @@ impl Paths {
             last_wire_bytes: Cell::default(),
             key_buffer: IdleTimesKey::default(),
             network,
+        }
+    }
+
+    /// Checks that there is a path for all data, unless links are down: see [`Self::stops`].
+    pub(crate) fn check(&self, jobs: &Jobs) -> Result<(), SpecError> {
+        if self.network.has_links_down() || self.network.graph.is_joined_by_switches() {
+            return Ok(());
+        }
+        self.separated(jobs).next().map_or(Ok(()), |pair| {
+            let field = format!("jobs[{}].hosts", pair.job);
+            Err(unsupported(field, no_path_text(&pair), "hosts that are joined by switches"))
         })
     }
 
-    /// Checks that there is a path for all data.
-    pub(crate) fn check(&self, jobs: &Jobs) -> Result<(), SpecError> {
-        if self.network.graph.is_joined_by_switches() {
-            return Ok(());
-        }
-        for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
-            let (from, to) = self.ends(&pair);
-            if !self.network.is_reachable([from, to]) {
-                let hosts = format!("host {} cannot reach host {}", pair.src_host, pair.dst_host);
-                let field = format!("jobs[{}].hosts", pair.job);
-                return Err(unsupported(field, hosts, "hosts that are joined by switches"));
+    /// Queue pairs without a path.
+    fn separated<'a>(&'a self, jobs: &'a Jobs) -> impl Iterator<Item = QueuePair> + 'a {
+        jobs.queue_pairs().filter(|pair| !pair.is_local()).filter(|pair| {
+            let (from, to) = self.ends(pair);
+            !self.network.is_reachable([from, to])
+        })
+    }
+
+    /// For each job, why it stops: links that are down leave no path for some of its data.
+    pub(crate) fn stops(&self, jobs: &Jobs) -> Vec<Option<String>> {
+        let mut stops = vec![None; jobs.schedules.len()];
+        if self.network.has_links_down() {
+            for pair in self.separated(jobs) {
+                stops[pair.job as usize].get_or_insert_with(|| no_path_text(&pair));
             }
         }
-        Ok(())
+        stops
     }
 
     /// Host ports of the data of a queue pair.

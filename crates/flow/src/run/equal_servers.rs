@@ -6,10 +6,10 @@
 //! statistics are those of all; chunks that get a row are drawn from those of the two.
 
 use crate::checks::is_sprayed;
+use crate::network::Network;
 use crate::network::paths::Paths;
 use jobs::Jobs;
 use spec::{ChunksObserved, JobSpec, RunSpec};
-use topology::Graph;
 use units::{HostId, NodeId};
 
 /// Equal servers of which two are simulated; none by default.
@@ -30,9 +30,8 @@ impl EqualServers {
         if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
             return None;
         }
-        let graph = &paths.network.graph;
         let mut nics = channels.channels.iter().map(|channel| [channel.receive_nic, channel.send_nic]);
-        let are_equal = nics.all(|nics| are_on_one_switch(graph, &servers, nics));
+        let are_equal = nics.all(|nics| are_on_one_switch(&paths.network, &servers, nics));
         are_equal.then_some(Self { count: Some(servers.len() as u32) })
     }
 
@@ -93,11 +92,13 @@ fn servers_of(job: &JobSpec) -> Vec<u32> {
 }
 
 /// Whether these two adapters of all servers are on one switch, with equal links.
-fn are_on_one_switch(graph: &Graph, servers: &[u32], nics: [u16; 2]) -> bool {
+fn are_on_one_switch(network: &Network, servers: &[u32], nics: [u16; 2]) -> bool {
+    let graph = &network.graph;
     let link = |server: u32, nic: u16| {
-        let attachment = graph.attachment(graph.attachment_of(HostId(server), nic));
+        let id = graph.attachment_of(HostId(server), nic);
+        let attachment = graph.attachment(id);
         let link = graph.link(graph.node(NodeId(attachment.host.0)).ports[usize::from(nic)].link);
-        (attachment.switch, link.rate.bps(), link.delay)
+        (attachment.switch, link.rate.bps(), link.delay, network.is_down(network.link_from_host(id)))
     };
     let first = nics.map(|nic| link(servers[0], nic));
     first[0].0 == first[1].0 && servers.iter().all(|&server| nics.map(|nic| link(server, nic)) == first)
@@ -111,8 +112,8 @@ mod tests {
     use crate::set_up::{jobs_of, paths_of};
     use crate::testing::Rows;
     use spec::{
-        NcclChannel, NcclChannels, NcclConfig, NcclProtocol, QpMode, RailOptimised, ScaleUpHops, ServerSpec,
-        TopologySpec, Work,
+        FailureSpec, NcclChannel, NcclChannels, NcclConfig, NcclProtocol, QpMode, RailOptimised, RunStatus,
+        ScaleUpHops, ServerSpec, TopologySpec, Work,
     };
 
     /// A ring of `servers` servers of three GPUs, each with an adapter on its rail.
@@ -170,13 +171,62 @@ mod tests {
         }
     }
 
+    /// Half of the rate of the links of [`ring`].
+    const HALF_BPS: u64 = 200_000_000_000;
+
+    /// The spec with failures from the start.
+    fn with_failures(mut spec: RunSpec, failures: Vec<FailureSpec>) -> RunSpec {
+        spec.fabric.failures = failures;
+        spec.fabric.convergence_time_ps = 0;
+        spec
+    }
+
+    fn half_rate(link: &str) -> FailureSpec {
+        FailureSpec::LinkRate { at_ps: 0, link: link.into(), rate_bps: HALF_BPS }
+    }
+
+    #[test]
+    fn a_ring_with_a_slow_adapter_has_its_rate() {
+        let spec = ring(4, "all-gather", 4 * 3 * 6 * (8 << 20));
+        let slow = with_failures(spec.clone(), vec![half_rate("host2-rail1")]);
+        let [whole, half] = [spec, slow].map(|spec| run(&spec, &mut Rows::default()).unwrap().end_ps);
+        let percent = 100 * half / whole;
+        assert!((196..=201).contains(&percent), "{percent} % of the time");
+    }
+
+    #[test]
+    fn links_that_no_data_use_cost_nothing() {
+        let spec = ring(4, "all-reduce", 1 << 24);
+        let time = |spec: &RunSpec| run(spec, &mut Rows::default()).unwrap().end_ps;
+        let down = FailureSpec::LinkDown { at_ps: 0, link: "rail1-spine0".into() };
+        for failure in [half_rate("rail1-spine0"), down] {
+            assert_eq!(time(&with_failures(spec.clone(), vec![failure])), time(&spec));
+        }
+    }
+
+    #[test]
+    fn a_job_whose_adapter_or_switch_is_down_stops() {
+        let adapter = FailureSpec::LinkDown { at_ps: 0, link: "host2-rail1".into() };
+        let switch = FailureSpec::SwitchDown { at_ps: 0, switch: "rail1".into() };
+        for (failure, reason) in
+            [(adapter, "host 1 cannot reach host 2"), (switch, "host 0 cannot reach host 1")]
+        {
+            let spec = with_failures(ring(4, "all-reduce", 1 << 20), vec![failure]);
+            let summary = run(&spec, &mut Rows::default()).unwrap();
+            let job = &summary.jobs[0];
+            assert_eq!((job.status, job.end_ps, job.chunks_complete), (RunStatus::Incomplete, None, 0));
+            assert_eq!(job.reason, reason);
+        }
+    }
+
     #[test]
     fn servers_with_other_links_are_all_simulated() {
         let spec = ring(4, "all-reduce", 1 << 20);
         let mut slow = spec.clone();
         slow.fabric.extra_delays =
             vec![spec::ExtraDelaySpec { link: "host2-rail1".into(), delay_ps: 5_000_000 }];
-        for (spec, is_equal) in [(spec, true), (slow, false)] {
+        let half = with_failures(spec.clone(), vec![half_rate("host2-rail1")]);
+        for (spec, is_equal) in [(spec, true), (slow, false), (half, false)] {
             assert_eq!(EqualServers::find(&spec, &paths_of(&spec).unwrap()).is_some(), is_equal);
         }
     }

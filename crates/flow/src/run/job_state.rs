@@ -17,10 +17,18 @@ pub(crate) struct JobState {
     pub(crate) chunks: u64,
     pub(crate) complete: u64,
     pub(crate) end: Instant,
+    /// Why it does not run, as links are down; `None` if it runs.
+    pub(crate) stops: Option<String>,
 }
 
 impl JobState {
-    pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, job: usize, servers: &EqualServers) -> Self {
+    pub(crate) fn new(
+        spec: &RunSpec,
+        jobs: &Jobs,
+        job: usize,
+        servers: &EqualServers,
+        stops: Option<String>,
+    ) -> Self {
         let (schedule, times) = (&jobs.schedules[job], JobTimes::new(spec, job as u32));
         Self {
             progress: Progress::of_schedule(schedule, spec.jobs[job].hosts.len() as u32, jobs.parts, times),
@@ -29,6 +37,7 @@ impl JobState {
             chunks: servers.chunks(jobs, job),
             complete: 0,
             end: times.start,
+            stops,
         }
     }
 }

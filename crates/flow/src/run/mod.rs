@@ -21,7 +21,7 @@ pub(crate) use equal_servers::EqualServers;
 use events::{Event, Events};
 use job_state::JobState;
 use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
-use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
+use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Span};
 use windows::{Connection, NextAction};
@@ -147,7 +147,8 @@ pub(crate) fn by_events(
 impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs, servers: EqualServers) -> Result<Self, SpecError> {
         let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
-        let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job, &servers)).collect();
+        let stops = paths.stops(&jobs).into_iter().enumerate();
+        let states = stops.map(|(job, stop)| JobState::new(spec, &jobs, job, &servers, stop)).collect();
         Ok(Self {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
@@ -168,9 +169,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Schedules all transfers without dependencies.
+    /// Schedules all transfers without dependencies, except those of jobs that stop.
     fn start(&mut self) {
         for (index, job) in self.spec.jobs.iter().enumerate() {
+            if self.states[index].stops.is_some() {
+                continue;
+            }
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
                 if self.states[index].progress.waits_for_nothing(transfer) {
@@ -456,8 +460,12 @@ impl<'a> Run<'a> {
 
     fn summary(&self) -> FlowSummary {
         let each = self.spec.jobs.iter().zip(&self.states);
-        let jobs: Vec<JobResult> =
-            each.map(|(job, state)| JobResult::new(job, state.chunks, state.complete, state.end)).collect();
+        let result = |(job, state): (&JobSpec, &JobState)| {
+            let result = JobResult::new(job, state.chunks, state.complete, state.end);
+            let reason = state.stops.clone().unwrap_or(result.reason);
+            JobResult { reason, ..result }
+        };
+        let jobs: Vec<JobResult> = each.map(result).collect();
         let is_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
         FlowSummary {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },

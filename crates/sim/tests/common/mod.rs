@@ -1,5 +1,4 @@
 //! Specs and observers for the tests of whole runs.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use fabricbench_sim::{Description, Observer, Options, Path, Progress, Sample, Stopped};
 use proptest::prelude::*;

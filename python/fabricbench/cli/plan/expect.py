@@ -23,17 +23,16 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import has_colour, note, warn, write
 from fabricbench.cli.plan.expect_cluster import ClusterOptions, check_options, expect_cluster, formatted
 from fabricbench.cli.progress import display
-from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import named_as_written
+from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
 from fabricbench.report.studies import expected as report
-from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT
+from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT, ClusterExpectation
 from fabricbench.report.studies.expected import Expectation
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expect_trials import packets_of, placed, run_draws
+from fabricbench.runner.expect_trials import run_expect
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Runner
-from fabricbench.store import Trial, Workspace
+from fabricbench.runner.session import Session
+from fabricbench.store import Workspace
 from fabricbench.words import counted
 from fabricbench.work import pattern_of
 
@@ -159,6 +158,12 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE.html", help="Also write a page of the curves; replaced if it exists."
+        ),
+    ] = None,
     jobs: JobsOption = None,
     quick: QuickOption = False,
     workspace: WorkspaceOption = None,
@@ -195,9 +200,14 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     plan_options |= {"--as-one": as_one, "--check": check}
     plan_options |= {"--quick": quick, "--workspace": workspace}
     check_options(options, plan, plan_options)
+    if out is not None:
+        check_page_name(out)
+        check_writable_target(out)
     if plan is None:
         allowance = ALLOWANCE_PERCENT if allowance is None else allowance
-        write(formatted(expect_cluster(options, overrides or (), seeds or 1, allowance), output))
+        curves = expect_cluster(options, overrides or (), seeds or 1, allowance)
+        write(formatted(curves, output))
+        _write_page(curves, out)
         return
     seeds, allowance = seeds or SEEDS, allowance or 0.0
     option_overrides = {"--seeds": f"iterations={seeds}"}
@@ -216,28 +226,28 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f"note: {sentence}")
     store = Workspace.open(workspace, create=True)
     with display() as listener:
-        runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
-        draws, stopped = run_draws(runner, loaded, placements)
-        packets: Sequence[Trial] = ()
-        if check and stopped is None and carrier.name != SIMULATOR:
-            simulated = packets_of(next(placed(loaded, placements)).loaded)
-            simulator = loading.backend_of(simulated)
-            packet_outcome = Runner(
-                store, simulator, result_rows, listener, None, resume=True, jobs=jobs
-            ).run(simulated)
-            packets, stopped = (
-                packet_outcome.trials,
-                packet_outcome if packet_outcome.stopped_by is not None else None,
-            )
-    if stopped is not None:
-        note(f"interrupted: {counted(len(draws), 'trial')} finished and stay in {store.root}")
+        session = Session(store, listener, jobs=jobs)
+        trials = run_expect(session, loaded, carrier, placements, check=check)
+    if trials.stopped_by is not None:
+        note(f"interrupted: {counted(len(trials.draws), 'trial')} finished and stay in {store.root}")
         note("hint: the same command goes on with the rest")
-        raise typer.Exit(128 + (stopped.stopped_by or 2))
+        raise typer.Exit(128 + trials.stopped_by)
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
-    expectation = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
+    expectation = report.expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets)
     write(_formatted(expectation, output, importing.PROGRAMS))
     if warning := report.far_text(expectation):
         note(f"warning: {warning}")
+    _write_page(expectation, out)
+
+
+def _write_page(expectation: ClusterExpectation | Expectation, out: Path | None) -> None:
+    """Write the page of an expectation to a file, if there is one."""
+    if out is None:
+        return
+    from fabricbench.report.html.expected_page import write_expected_page
+
+    size_bytes = write_expected_page(expectation, importing.PROGRAMS, out)
+    note(f"wrote {out}: {size_bytes / 1e6:.1f} MB")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:

@@ -11,19 +11,16 @@ import typer
 from fabricbench import importing
 from fabricbench.cli.output import has_colour, note
 from fabricbench.plan.cluster import (
-    COLLECTIVES,
     SIZES,
     TOPOLOGIES,
     Cluster,
+    collectives_named,
     option_problem,
-    segments,
 )
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import parse_variables
 from fabricbench.report.studies import cluster_curves as report
-from fabricbench.results.studies.cluster_curve import Curve, curve_of
-from fabricbench.runner.cluster_trials import run_collective
-from fabricbench.words import close_match_hint, same_name
+from fabricbench.runner.cluster_trials import run_cluster
 
 
 @dataclass(frozen=True)
@@ -58,13 +55,16 @@ class ClusterOptions:
         return [name for name, value in zip(names, values, strict=True) if value is not None]
 
 
-def check_options(options: ClusterOptions, plan: str | None, plan_options: Mapping[str, object]) -> None:
+def check_options(
+    options: ClusterOptions, plan: str | None, plan_options: Mapping[str, object], *, needs_one: bool = True
+) -> None:
     """Check that either a plan or a cluster is given, with options of its own only.
 
     Args:
         options: Options of a cluster.
         plan: The plan.
         plan_options: Other options that only a plan has; those given are true.
+        needs_one: Whether one of the two must be given.
 
     Raises:
         PlanError: There is none, or both.
@@ -74,8 +74,27 @@ def check_options(options: ClusterOptions, plan: str | None, plan_options: Mappi
         raise option_problem(given[0], "it with --cluster", "either a plan with its options or a cluster")
     if options.cluster is None and (names := options.given()):
         raise option_problem(names[0], "no --cluster", "it with --cluster SERVER, such as --cluster dgx-h100")
-    if options.cluster is None and plan is None:
+    if needs_one and options.cluster is None and plan is None:
         raise option_problem("PLAN", "nothing", "a plan, or --cluster SERVER --servers N")
+
+
+def cluster_of(options: ClusterOptions) -> Cluster:
+    """Return the cluster that options describe.
+
+    Raises:
+        PlanError: The number of servers is missing, or a variable is not one.
+    """
+    assert options.cluster is not None, "the caller checks it"
+    if options.servers is None:
+        raise option_problem("--servers", "nothing", "a number of servers", "such as --servers 64")
+    return Cluster(
+        options.cluster,
+        options.servers,
+        options.topology or ("single-switch" if options.servers == 1 else TOPOLOGIES[0]),
+        options.switch,
+        options.nccl or NCCL_VERSION,
+        parse_variables(options.variables or ()),
+    )
 
 
 def expect_cluster(
@@ -86,53 +105,19 @@ def expect_cluster(
     Raises:
         PlanError: An option is not allowed.
     """
-    assert options.cluster is not None, "the caller checks it"
-    if options.servers is None:
-        raise option_problem("--servers", "nothing", "a number of servers", "such as --servers 64")
-    cluster = Cluster(
-        options.cluster,
-        options.servers,
-        options.topology or ("single-switch" if options.servers == 1 else TOPOLOGIES[0]),
-        options.switch,
-        options.nccl or NCCL_VERSION,
-        parse_variables(options.variables or ()),
-    )
-    collectives = [_collective(name) for name in options.collectives or COLLECTIVES]
+    cluster = cluster_of(options)
+    collectives = collectives_named(options.collectives or ())
     ignored = cluster.check()
     if ignored:
         note(f"ignored, as they change neither graphs nor choices here: {', '.join(ignored)}")
     if cluster.is_sprayed and cluster.servers > 1:
         note("EFA's SRD is approximated by RoCE whose packets are sprayed, with selective recovery")
-
-    def curve(collective: str) -> Curve:
-        parts = list(segments(cluster, collective, options.sizes or SIZES))
-        times = run_collective(cluster, collective, parts, seeds, overrides)
-        return curve_of(parts, times.run_spec, times.by_seed, times.lifted)
-
     try:
-        curves = [curve(collective) for collective in dict.fromkeys(collectives)]
+        times = run_cluster(cluster, collectives, options.sizes or SIZES, seeds, overrides)
     except KeyboardInterrupt:
         note("interrupted: nothing of it is stored")
         raise typer.Exit(130) from None
-    return report.ClusterExpectation(
-        cluster.server,
-        cluster.servers,
-        cluster.topology,
-        None if cluster.switch is None else str(cluster.switch),
-        cluster.version,
-        dict(cluster.variables or {}),
-        seeds,
-        allowance_percent / 100,
-        curves,
-    )
-
-
-def _collective(text: str) -> str:
-    collective = same_name(text, COLLECTIVES)
-    if collective is None:
-        hint = close_match_hint(text, COLLECTIVES)
-        raise option_problem("--collective", f'"{text}"', ", ".join(COLLECTIVES), hint)
-    return collective
+    return report.cluster_expectation(cluster, times, allowance_percent / 100)
 
 
 def formatted(expectation: report.ClusterExpectation, output: str) -> str:
@@ -143,7 +128,7 @@ def formatted(expectation: report.ClusterExpectation, output: str) -> str:
         case "csv":
             return report.cluster_csv(expectation)
         case "yaml":
-            return report.cluster_criteria(expectation)
+            return report.cluster_yaml(expectation)
         case "nccl":
             return report.cluster_nccl(expectation, importing.PROGRAMS)
         case _:

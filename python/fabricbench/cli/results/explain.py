@@ -19,22 +19,27 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.plan.expect_cluster import ClusterOptions, check_options, cluster_of
 from fabricbench.cli.progress import display
-from fabricbench.cli.results.explain_file import FileOptions, explained
+from fabricbench.explaining.files import FileOptions, explanation_of
+from fabricbench.explaining.text import explanation_json as explanation_as_json, explanation_text as file_text
 from fabricbench.importing import (
     PORT_PATTERNS,
     Hardware,
+    Source,
     SwitchCounters,
     UserFacts,
     has_port,
     switch_counters,
 )
+from fabricbench.plan.cluster import Cluster
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.diagnosis import insight_of, record_of
+from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
 from fabricbench.report.studies.explanation import (
     Explanation,
     Tried,
@@ -46,12 +51,11 @@ from fabricbench.results.job_reports import (
     JobReport,
     current_reports,
     reports_of_run,
-    result_rows,
 )
 from fabricbench.runner import loading
 from fabricbench.runner.listener import Listener
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.session import Session
 from fabricbench.store import Trial, Workspace
 
 if TYPE_CHECKING:
@@ -109,6 +113,34 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "'Ethernet{0,8}'; may be given again.",
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SERVER",
+            autocompletion=completion.servers,
+            help="Of a file, without a plan: a shipped server, such as dgx-h100, or a file of one.",
+        ),
+    ] = None,
+    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
+        ),
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            "--nccl", metavar="VERSION", help="NCCL of the cluster; the version of the log by default."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE.html", help="Of a file: also write a page; replaced if it exists."
+        ),
+    ] = None,
     workspace: WorkspaceOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
@@ -119,8 +151,9 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     With `--try` the remedies run in the simulator as trials of the same plan, size and seed, and are printed
     with their gain, the best first. They stay in the workspace, where `compare` finds them.
 
-    A FILE is compared with the bandwidth expected of its fabric, and each cause names the test or counter
-    that separates it from others. `--counters` adds counters of switches and hosts as evidence,
+    A FILE is compared with the bandwidth expected of its fabric at each size: that of a plan, or of a
+    cluster without one (--cluster SERVER --servers N). Each cause names the test or counter that separates it
+    from others. `--counters` adds counters of switches and hosts as evidence,
     their growth since `--before` if that is given.
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
@@ -130,12 +163,21 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if Path(trial).exists() and not Path(trial).is_dir():
         if tries:
             raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
-        hardware = _hardware(adapters, rate)
-        switches = _switches(counters or (), before or (), uplinks or ())
+        if out is not None:
+            check_page_name(out)
+            check_writable_target(out)
+        source = Source.of(Path(trial))
+        given = UserFacts(ranks, benchmark)
         file_options = FileOptions(
-            plan, overrides or (), workspace, UserFacts(ranks, benchmark), hardware, switches, uplinks or ()
+            _plan(plan, overrides or ()),
+            _cluster(cluster, servers, topology, version, plan),
+            version is not None,
+            given,
+            _hardware(adapters, rate),
+            _switches(counters or (), before or (), uplinks or ()),
+            uplinks or (),
         )
-        write(explained(Path(trial), file_options, output))
+        _explain_file(source, file_options, Workspace.open(workspace, create=True), output, out)
         return
     options_for_files = {
         "plan": plan,
@@ -143,6 +185,11 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         "rate": rate,
         "ranks": ranks,
         "benchmark": benchmark or None,
+        "cluster": cluster,
+        "servers": servers,
+        "topology": topology,
+        "nccl": version,
+        "out": out,
     }
     _check_is_trial(trial, **options_for_files, counters=counters, before=before, uplinks=uplinks)
     store = Workspace.open(workspace)
@@ -161,6 +208,36 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if stopped_by is not None:
         note("interrupted\nhint: the same command goes on with the rest")
         raise typer.Exit(128 + stopped_by)
+
+
+def _plan(plan: str | None, overrides: Sequence[str]) -> LoadedPlan | None:
+    if plan is None:
+        return None
+    loaded = loading.load(plan, overrides)
+    loading.check_no_search(loaded, "measured results")
+    return loaded
+
+
+def _cluster(
+    server: str | None, servers: int | None, topology: str | None, version: str | None, plan: str | None
+) -> Cluster | None:
+    """Return the cluster of a file from the options, and check that they belong together."""
+    options = ClusterOptions(server, servers, topology, None, None, None, None, version)
+    check_options(options, None, {"--plan": plan}, needs_one=False)
+    return None if server is None else cluster_of(options)
+
+
+def _explain_file(
+    source: Source, options: FileOptions, store: Workspace, output: Format, out: Path | None
+) -> None:
+    explanation = explanation_of(source, options, store)
+    is_json = output is Format.JSON
+    write(explanation_as_json(explanation) if is_json else file_text(explanation, colour=has_colour()))
+    if out is not None:
+        from fabricbench.explaining.page import write_explanation
+
+        size_bytes = write_explanation(explanation, out)
+        note(f"wrote {out}: {size_bytes / 1e6:.1f} MB")
 
 
 def _hardware(adapters: int | None, rate: str | None) -> Hardware:
@@ -265,6 +342,5 @@ def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[T
 
 def _run(store: Workspace, loaded: LoadedPlan, listener: Listener) -> tuple[list[JobReport], int | None]:
     """Run a plan; return the jobs of its trial if it finished, and the signal that stopped it if one did."""
-    backend = loading.backend_of(loaded)
-    outcome = Runner(store, backend, result_rows, listener, resume=True).run(loaded)
+    outcome = Session(store, listener).run(loaded, resume=True)
     return reports_of_run(outcome.trials), outcome.stopped_by

@@ -15,7 +15,13 @@ from fabricbench.cli.results.compare import by_variant
 from fabricbench.report.documents.port_map import TABLES, table_of_trial, write_table
 from fabricbench.report.output.atomic_files import atomic_file
 from fabricbench.report.output.number_selection import ChoiceError, choose
-from fabricbench.report.output.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
+from fabricbench.report.output.perfetto import (
+    CHUNKS_MAX,
+    Chosen,
+    TooManyChunksError,
+    has_chunks,
+    write_trace_file,
+)
 from fabricbench.report.output.record_tables import export_comparison, export_table
 from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
@@ -125,8 +131,6 @@ def _timeline_writer(
     workspace: Path | None,
 ) -> Callable[[IO[bytes]], None]:
     """Return the function that writes the trace of a trial, compressed if the file's name ends in .gz."""
-    import gzip
-
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
         raise typer.BadParameter("a timeline is written as JSON; name the file .json or .json.gz")
@@ -145,11 +149,7 @@ def _timeline_writer(
 
     def write(stream: IO[bytes]) -> None:
         try:
-            if name.endswith(".gz"):
-                with gzip.GzipFile("", "wb", 6, stream, 0) as packed:
-                    write_trace(stored_trial, choice, packed)  # type: ignore[arg-type]
-            else:
-                write_trace(stored_trial, choice, stream)
+            write_trace_file(stored_trial, choice, name, stream)
         except TooManyChunksError as error:
             raise typer.BadParameter(
                 f"trial {stored_trial.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "

@@ -15,7 +15,7 @@ from fabricbench.cli.runs.run import render
 from fabricbench.importing import plan_sizes, pooled_jobs
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.job_reports import reports_of_run, result_rows
+from fabricbench.results.job_reports import reports_of_run
 from fabricbench.runner import loading
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted
@@ -77,7 +77,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
     trials: list[Trial] = []
     for source in sources:
-        imported = importing.import_results(store, source, result_rows, options)
+        imported = importing.import_results(store, source, options)
         trials += imported.trials
         for warning in imported.warnings:
             note(f"warning: {warning}")

@@ -19,7 +19,6 @@ from fabricbench.cli.progress import bar
 from fabricbench.inputs import read_input_text
 from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.results.job_reports import result_rows
 from fabricbench.results.studies.campaign_table import main_metric
 from fabricbench.runner.campaign.campaign_file import Campaign, campaign_name, load_campaign
 from fabricbench.runner.campaign.execution import drive
@@ -99,7 +98,7 @@ def campaign_command(
             noted(state)
             shown(state)
 
-        progress = drive(store, units, on, result_rows, on_progress)
+        progress = drive(store, units, on, on_progress)
     _write_result(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)

@@ -13,28 +13,36 @@ from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.options import (
     AuthorityOption,
+    FailIncompleteOption,
     ForceOption,
     FormatOption,
+    JUnitOption,
     OverridesOption,
     PlanArgument,
     QuickOption,
+    QuietOption,
     ResumeOption,
     TimeLimitOption,
     VariantsOption,
+    VerboseOption,
     WorkspaceOption,
     authority_folder,
+    verbosity_of,
 )
-from fabricbench.cli.output import Format, has_colour, note, warn, write
+from fabricbench.cli.output import Format, has_colour, note, remark, warn, write
 from fabricbench.cli.progress import LONG_MS, display
 from fabricbench.plan.errors import named_as_written
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.criteria import verdict_line
+from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
+from fabricbench.report.output.junit import junit_xml
 from fabricbench.report.terminal.run import run_table, search_table
-from fabricbench.results.job_reports import JobReport, meets_criteria, reports_of_run, result_rows
+from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.runner.session import Session
+from fabricbench.runner.trials import Outcome
 from fabricbench.searched import Searched
 from fabricbench.store import Workspace
 from fabricbench.words import counted
@@ -141,6 +149,10 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             help="What moves the data in the lab: `roce` (RoCEv2 over UDP sockets) by default, or `tcp`.",
         ),
     ] = None,
+    junit: JUnitOption = None,
+    fail_incomplete: FailIncompleteOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
@@ -151,11 +163,15 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     Exit status: 0 when every trial ran and met the plan's criteria, an incomplete one included where there
     are none, since that is a result; 2 for an error in the plan or the workspace, or a trial that is beyond
-    this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
+    this machine; 3 when every trial ran and a criterion is not met, or a trial is incomplete with
+    --fail-incomplete; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case. The last line of standard error is the verdict: how many
     criteria are met, or which trial is not complete. Where that is no terminal, a long run writes its
     estimate first and how far it is each 30 seconds.
     """
+    verbosity = verbosity_of(quiet=quiet, verbose=verbose)
+    if junit is not None:
+        check_writable_target(junit)
     _check_driver(driver, in_lab=in_lab)
     if in_lab:
         _check_lab(backend, hosts)
@@ -181,7 +197,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         # With a twin, settings of the engine apply to the prediction only.
         carrier = loading.backend_of(one, backend_settings if twin else settings | backend_settings)
         for sentence in loading.notes_of(one, carrier):
-            note(f"note: {sentence}")
+            remark(f"note: {sentence}")
         return carrier
 
     hosts_setting = {} if hosts is None else {"hosts": str(hosts)}
@@ -192,24 +208,20 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         predicted = lab.lab_prediction(predicted)
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
-    with display() as listener:
-
-        def carry_out(
-            plan_to_run: LoadedPlan, chosen_backend: Backend, *, resume: bool, suite: str | None = None
-        ) -> Outcome:
-            runner = Runner(store, chosen_backend, result_rows, listener, threads, resume, jobs)
-            runner.judge, runner.suite = meets_criteria, suite
-            return runner.run(plan_to_run)
+    with display(verbosity) as listener:
+        session = Session(store, listener, threads, jobs)
 
         def measure(one: LoadedPlan, host_settings: Mapping[str, Any], suite: str | None = None) -> Outcome:
             chosen_backend = carrier or carrier_of(one, host_settings)
-            return carry_out(one, chosen_backend, resume=resume, suite=suite)
+            return session.run(one, chosen_backend, resume=resume, suite=suite)
 
         _note_cost(loaded)
-        outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
+        outcome = session.run(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
             outcome = lab.measure(measure) if lab else measure(loaded, hosts_setting)
-    _write_outcome(store, loaded.plan.name, outcome, output, twin=twin)
+    if junit is not None:
+        write_junit(junit, loaded.plan.name, outcome, fail_incomplete=fail_incomplete)
+    _write_outcome(store, loaded.plan.name, outcome, output, twin=twin, fail_incomplete=fail_incomplete)
 
 
 def _lab_scale(loaded: LoadedPlan) -> int:
@@ -229,10 +241,12 @@ def _lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
 def _note_cost(loaded: LoadedPlan) -> None:
     """Write the estimate of a long run where no terminal shows its progress."""
     if not sys.stderr.isatty() and sum(bound["time_ms"] for bound in loaded.bounds) >= LONG_MS:
-        note(loaded.cost)
+        remark(loaded.cost)
 
 
-def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
+def _write_outcome(
+    store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool, fail_incomplete: bool
+) -> None:
     """Write the results of a run, and exit with its status."""
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
@@ -256,8 +270,17 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
     else:
         if verdict := verdict_line(reports):
             note(verdict)
-        if any(job.is_rejected for job in reports):
+        is_incomplete = not all(job.is_complete for job in reports)
+        if any(job.is_rejected for job in reports) or (fail_incomplete and is_incomplete):
             raise typer.Exit(NOT_MET)
+
+
+def write_junit(path: Path, plan: str, outcome: Outcome, *, fail_incomplete: bool) -> None:
+    """Write the verdicts of a run as JUnit XML."""
+    searches = {plan: outcome.search_results} if outcome.search_results else {}
+    jobs = [] if searches else reports_of_run(outcome.trials)
+    with atomic_file(path) as stream:
+        stream.write(junit_xml(jobs, searches=searches, fail_incomplete=fail_incomplete).encode())
 
 
 def _end_search(searches: Sequence[Searched]) -> None:

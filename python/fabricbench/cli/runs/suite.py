@@ -11,23 +11,29 @@ import typer
 from fabricbench.cli.errors import NOT_MET, OUR_BUG, SIGNALLED, USER_ERROR, user_text
 from fabricbench.cli.options import (
     DryRunOption,
+    FailIncompleteOption,
     ForceOption,
     FormatOption,
     JobsOption,
+    JUnitOption,
     OverridesOption,
+    QuietOption,
     ResumeOption,
     TimeLimitOption,
+    VerboseOption,
     WorkspaceOption,
+    verbosity_of,
 )
-from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.output import Format, Verbosity, has_colour, note, remark, write
 from fabricbench.cli.progress import display
 from fabricbench.plan.estimates.cost import duration
-from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
-from fabricbench.results.job_reports import meets_criteria, result_rows
+from fabricbench.report.output.atomic_files import atomic_file, check_page_name, check_writable_target
+from fabricbench.report.output.junit import junit_xml
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.session import Session
 from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, load_suite, run_suite
-from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.runner.trials import Outcome
 from fabricbench.store import Workspace
 from fabricbench.words import counted
 
@@ -57,6 +63,10 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     jobs: JobsOption = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
+    junit: JUnitOption = None,
+    fail_incomplete: FailIncompleteOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
@@ -66,17 +76,21 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     the suite; the report has it among the anomalies.
 
     Exit status: 0 when every trial ran and met the criteria of its plan; 1 or 2 when a test failed, by our
-    fault or by one that can be mended; 3 when a criterion is not met; 130 when stopped by Ctrl-C; 143 by
+    fault or by one that can be mended; 3 when a criterion is not met, or a
+    trial is incomplete with --fail-incomplete; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case, and --resume continues it.
     """
     from fabricbench.report.html.suite_page import FIGURE_NAMES
 
+    verbosity = verbosity_of(quiet=quiet, verbose=verbose)
     if out is not None:
         check_page_name(out)
         check_writable_target(out)
+    if junit is not None:
+        check_writable_target(junit)
     limits = None if force else loading.machine_limits(time_limit)
     loaded = load_suite(suite, overrides or (), limits, only or (), FIGURE_NAMES, quick=quick)
-    note(f"{loaded.file.name}: {_extent(loaded)}")
+    remark(f"{loaded.file.name}: {_extent(loaded)}")
     if dry_run:
         write(
             "\n".join(
@@ -87,8 +101,8 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
 
     def run(part: SuiteTest, number: int) -> Outcome:
-        note(f"{number} of {len(loaded.tests)}: {part.test.title} ({part.loaded.plan.name})")
-        return _run(store, part, jobs, resume=resume)
+        remark(f"{number} of {len(loaded.tests)}: {part.test.title} ({part.loaded.plan.name})")
+        return _run(store, part, jobs, verbosity, resume=resume)
 
     test_ends = []
     for end in run_suite(loaded, run):
@@ -102,13 +116,15 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     write(_render(report, output))
     if out is not None:
         _write_report(report, out)
+    if junit is not None:
+        _write_junit(report, junit, fail_incomplete=fail_incomplete)
     if stopped is not None:
         note(
             f"interrupted: {counted(len(report.trials), 'trial')} finished and stay in {store.root}\n"
             "hint: the same command with --resume runs the rest"
         )
         raise typer.Exit(SIGNALLED + stopped)
-    _exit(test_ends, report)
+    _exit(test_ends, report, fail_incomplete=fail_incomplete)
 
 
 def _extent(suite: Suite) -> str:
@@ -120,12 +136,11 @@ def _extent(suite: Suite) -> str:
     return f"{tests}, {at_most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
 
 
-def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
-    backend = loading.backend_of(part.loaded)
-    with display() as listener:
-        runner = Runner(store, backend, result_rows, listener, None, resume, jobs)
-        runner.judge = meets_criteria
-        return runner.run(part.loaded)
+def _run(
+    store: Workspace, part: SuiteTest, jobs: int | None, verbosity: Verbosity, *, resume: bool
+) -> Outcome:
+    with display(verbosity) as listener:
+        return Session(store, listener, jobs=jobs).run(part.loaded, resume=resume)
 
 
 def _error_text(error: Exception) -> str:
@@ -134,12 +149,25 @@ def _error_text(error: Exception) -> str:
     return " ".join(text.removeprefix("error: ").split())
 
 
-def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
+def _write_junit(report: SuiteReport, path: Path, *, fail_incomplete: bool) -> None:
+    """Write the verdicts of the tests as JUnit XML."""
+    searched = {test.plan for test in report.tests if test.search_results}
+    judged = [test for test in report.tests if test.plan not in searched]
+    jobs = [job for test in judged for row in test.rows for job in row.jobs]
+    searches = {test.plan: test.search_results for test in report.tests if test.plan in searched}
+    errors = {test.plan: test.error for test in report.tests if test.error}
+    text = junit_xml(jobs, searches=searches, errors=errors, fail_incomplete=fail_incomplete)
+    with atomic_file(path) as stream:
+        stream.write(text.encode())
+
+
+def _exit(ends: Sequence[TestEnd], report: SuiteReport, *, fail_incomplete: bool) -> None:
     errors = [end.error for end in ends if end.error is not None]
     if errors:
         raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)
     nothing_holds = any(search.holds is None for test in report.tests for search in test.search_results)
-    if nothing_holds or any(test.rejected for test in report.tests):
+    is_incomplete = fail_incomplete and any(test.incomplete for test in report.tests)
+    if nothing_holds or is_incomplete or any(test.rejected for test in report.tests):
         raise typer.Exit(NOT_MET)
 
 

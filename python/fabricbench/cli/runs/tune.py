@@ -19,7 +19,6 @@ from fabricbench.cli.progress import bar
 from fabricbench.cli.runs.tune_result import TuneResult, check_files, formatted, write_files
 from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of, machine_limits, notes_of
@@ -181,7 +180,7 @@ def _run_search(
 ) -> TuneResult:
     """Run the search; end the command if the user stops it."""
     with Interrupts() as interrupts:
-        executor = executor_of(on, store, result_rows, interrupts)
+        executor = executor_of(on, store, interrupts)
         try:
             return _search(search_spec, Evaluator(store, executor, units), store, *trials_and_confirm)
         except KeyboardInterrupt:

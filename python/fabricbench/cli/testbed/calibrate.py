@@ -27,11 +27,10 @@ from fabricbench.plan.profile import rate_text, time_text
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.text_table import Column, Row, render
-from fabricbench.results.job_reports import result_rows
 from fabricbench.results.studies.calibration import Calibration, Fit, Sweeps, calibrated
 from fabricbench.runner import calibration_sweeps, loading
 from fabricbench.runner.calibration_sweeps import LARGE_BYTES, Options, Pair, default_pairs
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.session import Session
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import close_match_hint, counted
 
@@ -212,7 +211,7 @@ def _measure(
 
 def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
     with display() as listener:
-        outcome = Runner(store, backend, result_rows, listener).run(sweep)
+        outcome = Session(store, listener).run(sweep, backend)
     if outcome.stopped_by is not None:
         note("interrupted: no profile is written")
         raise typer.Exit(SIGNALLED + outcome.stopped_by)

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent, ScalarEvent
 from ruamel.yaml.reader import ReaderError
 
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
@@ -120,6 +121,21 @@ def compose(text: str, source: str) -> Any:
         raise PlanError([Problem(location, "", character_text(chr(error.character)), "text")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
+
+
+def first_scalar(text: str, name: str) -> str | None:
+    """Return the scalar value of a top-level field of YAML without parsing what follows it."""
+    depth, key = 0, None
+    for event in YAML(typ="safe", pure=True).parse(text):
+        if isinstance(event, CollectionStartEvent):
+            depth, key = depth + 1, None
+        elif isinstance(event, CollectionEndEvent):
+            depth, key = depth - 1, None
+        elif isinstance(event, ScalarEvent) and depth == 1:
+            if key == name:
+                return str(event.value)
+            key = event.value if key is None else None
+    return None
 
 
 class Builder:

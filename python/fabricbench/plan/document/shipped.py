@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from fabricbench.plan.document.nodes import first_scalar
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.words import close_match_hint
 
@@ -20,6 +21,12 @@ def shipped_plans() -> dict[str, Path]:
     """Return the shipped plans by name, in the order of the names."""
     plan_paths = (path for path in _PLANS.glob("*/*.yaml") if path.parent != _SUITES)
     return {path.stem: path for path in sorted(plan_paths, key=lambda path: path.stem)}
+
+
+def shipped_titles() -> dict[str, str]:
+    """Return the titles of the shipped plans by name, without loading the plans."""
+    texts = {name: path.read_text(encoding="utf-8") for name, path in shipped_plans().items()}
+    return {name: first_scalar(text, "title") or "" for name, text in texts.items()}
 
 
 def shipped_suites() -> dict[str, Path]:

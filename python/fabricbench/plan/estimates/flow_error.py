@@ -1,7 +1,7 @@
 """Measured error of the flow model against packet simulation, by kind of traffic.
 
 `choose` uses it for `--backend auto`: the flow model for trials that are long in packet simulation and have a
-small known error. `flow_error.json` is measured by `make flow-error`: the errors of the completion times of
+small known error. `tools/flow_error.py` measures `flow_error.json`: the errors of the completion times of
 jobs by their kinds.
 """
 

@@ -44,13 +44,13 @@ def verdict_line(jobs: Sequence[JobReport]) -> str:
     incomplete_jobs = [job for job in jobs if job.summary.status != "complete"]
     if failed:
         job, worst = max(failed, key=lambda failure: _missed_by(failure[1]))
-        failure_text = f"{missed_text(job, worst)} ({_trial_description(job, jobs)})"
+        failure_text = f"{missed_text(job, worst)} ({trial_label(job, jobs)})"
         return f"{len(failed)} of {len(judged)} criteria not met: {failure_text}"
     if incomplete_jobs:
         trials = {job.trial.attempt for job in jobs}
         incomplete_trials = {job.trial.attempt for job in incomplete_jobs}
         first = incomplete_jobs[0]
-        state = f"job {first.summary.job} is {first.summary.status} ({_trial_description(first, jobs)})"
+        state = f"job {first.summary.job} is {first.summary.status} ({trial_label(first, jobs)})"
         return f"{len(incomplete_trials)} of {counted(len(trials), 'trial')} not complete: {state}"
     return f"{len(judged)} of {len(judged)} criteria met" if judged else ""
 
@@ -78,7 +78,7 @@ def _name(metric: Metric) -> str:
     return metric.label if has_short_name else metric.phrase
 
 
-def _trial_description(job: JobReport, jobs: Sequence[JobReport]) -> str:
+def trial_label(job: JobReport, jobs: Sequence[JobReport]) -> str:
     """Identify the trial of a job by its size, and by variant, swept values and iteration if needed."""
     facts = job.trial.facts
     variants = {run_job.trial.facts.variant for run_job in jobs}

@@ -176,7 +176,8 @@ FLOW_NOTES = (
         "An approximate model: transfers are fluid flows with max-min fair rates over the links of their "
         "paths, with every header, hop, latency and message cost, and the ECMP hashes of the packet "
         "simulator. Senders at the line rate fill queues, and acknowledgements take their part of links. "
-        "Sprayed transfers are split evenly over all paths.",
+        "Sprayed transfers are split evenly over all paths. Links and switches may be down, and links of "
+        "another rate, from the start; a job without another path does not run.",
         "Pauses, marks and what a rate control makes of them, loss, the order of packets. Buffers bear on "
         "nothing but the refusal of runs that would lose frames, by their size and share: when a buffer "
         "releases a frame, its part of the pipeline and the response times of PFC change nothing.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from fabricbench.figures.plot import Plot
+from fabricbench.report.terminal import text_table
 
 Tone = Literal["", "good", "bad", "muted"]
 
@@ -46,6 +47,19 @@ class TablePart:
     rows: Sequence[Row]
     caption: str = ""
     kind: Literal["table"] = "table"
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[text_table.Column], rows: Sequence[text_table.Row], caption: str = ""
+    ) -> TablePart:
+        """Return a table of the terminal as a part of a page; its red rows are bad."""
+        heads = [Column(column.head[0], " ".join(column.head[1:]), not column.is_text) for column in columns]
+        tones: Mapping[text_table.Style, Tone] = {text_table.Style.RED: "bad"}
+        return cls(
+            heads,
+            [Row([Cell(text, tone=tones.get(row.style, "")) for text in row.cells]) for row in rows],
+            caption,
+        )
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         with _replacement(_end_of_links(path)) if direct_file is None else direct_file as stream:
             yield stream
     except OSError as error:
-        raise OutputFileError(path, error.strerror or str(error), "choose another file with -o") from error
+        raise OutputFileError(path, error.strerror or str(error), "choose another file") from error
 
 
 def _direct_file(path: Path) -> IO[bytes] | None:
@@ -120,7 +120,7 @@ def check_writable_target(path: Path) -> None:
     try:
         end = _end_of_links(path)
     except OSError as error:
-        raise OutputFileError(path, error.strerror or str(error), "choose another file with -o") from error
+        raise OutputFileError(path, error.strerror or str(error), "choose another file") from error
     if path.is_dir():
         raise OutputFileError(path, "it is a directory", f"name a file in it: -o {path / 'FILE'}")
     folder = end.parent if path.is_symlink() else path.parent
@@ -131,7 +131,7 @@ def check_writable_target(path: Path) -> None:
     is_special = path.exists() and not path.is_file()
     if not os.access(path if is_special else folder, os.W_OK):
         where = "to it" if is_special else f"in {folder}"
-        raise OutputFileError(path, f"no permission to write {where}", "choose another file with -o")
+        raise OutputFileError(path, f"no permission to write {where}", "choose another file")
 
 
 def check_page_name(path: Path) -> None:

@@ -39,10 +39,10 @@ _INTEGERS = ("iteration", "message_size_bytes")
 
 
 def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
-    """Return one row for each job of each trial: the columns of `run --format csv`.
+    """Return one row for each job of each trial: the columns of `run --format csv` that have a value.
 
-    They are constant, followed by one for each swept field, by its dotted path: numeric if all values are,
-    otherwise text.
+    One for each swept field follows, by its dotted path: numeric if all values are, otherwise text. Without
+    any row all columns remain.
     """
     import polars as pl
 
@@ -56,9 +56,11 @@ def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
         name: declared.get(name) or declared.get(name.removeprefix("alone_"), pl.Float64)
         for name in flat_columns(jobs)
     }
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         [{name: row.get(name) for name in schema} for row in rows], schema=schema, strict=False
     )
+    has_rows = frame.height > 0
+    return frame.select(column for column in frame if not has_rows or column.null_count() < frame.height)
 
 
 def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import heapq
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from gzip import GzipFile
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.record.tables import observed_chunks
@@ -62,7 +63,18 @@ def has_chunks(trial: Trial) -> bool:
     return trial.has("chunks") and observed_chunks(trial.facts.run_spec) != "summary"
 
 
-def write_trace(trial: Trial, chosen: Chosen, stream: IO[bytes], chunks_max: int = CHUNKS_MAX) -> None:
+def write_trace_file(trial: Trial, chosen: Chosen, name: str, stream: IO[bytes]) -> None:
+    """Write the trace of a finished trial as `write_trace`, compressed if the file's name ends in `.gz`."""
+    if not name.lower().endswith(".gz"):
+        write_trace(trial, chosen, stream)
+        return
+    with GzipFile("", "wb", 6, stream, 0) as packed:
+        write_trace(trial, chosen, packed)
+
+
+def write_trace(
+    trial: Trial, chosen: Chosen, stream: IO[bytes] | GzipFile, chunks_max: int = CHUNKS_MAX
+) -> None:
     """Write the trace of a finished trial.
 
     Raises:

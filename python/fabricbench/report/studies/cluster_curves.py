@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.studies.expected import NCCL_MARGIN, constant_ratio, nccl_size, rounded_down
 from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
-from fabricbench.results.studies.cluster_curve import Curve, Point
+from fabricbench.results.studies.cluster_curve import CollectiveTimes, Curve, Point, curve_of
 from fabricbench.results.studies.expected import Range
+from fabricbench.results.studies.expected_curve import ExpectedPoint, ExpectedSeries
 from fabricbench.words import counted, data_size
 
 ALLOWANCE_PERCENT: Final = 10.0
 """What limits are below the expectation by default [%]: hosts of the model are ideal."""
 _ACCEPTED_FROM_BYTES: Final = 1 << 20
 """Smallest size for acceptance: below, hosts decide, which the model has none of."""
+_WIDTH: Final = 100
+"""Longest line of the legend."""
 _GAIN_MAX: Final = 10.0
 """Largest gain written out."""
 _RANGE: Final = ("least", "lower", "median", "upper", "most")
@@ -51,27 +56,91 @@ class ClusterExpectation:
     allowance: float
     curves: Sequence[Curve]
 
+    @property
+    def title(self) -> str:
+        """The cluster in words."""
+        return f"{self.servers} x {self.server}, {self.topology}, NCCL {self.nccl}"
+
+    @property
+    def source(self) -> str:
+        """Number of seeds and model, in words."""
+        return f"expected of {counted(self.seeds, 'seed')}, flow model"
+
     def limit_of(self, point: Point) -> float:
         """Return the least bus bandwidth to accept at a size [GB/s]."""
-        return min(point.busbw_gb_per_s) * (1 - self.allowance)
+        return point.busbw.least * (1 - self.allowance)
+
+
+class ClusterInputs(Protocol):
+    """A cluster, as `fabricbench.plan.cluster.Cluster` has it."""
+
+    @property
+    def server(self) -> str:
+        """Name of the servers."""
+
+    @property
+    def servers(self) -> int:
+        """Number of servers."""
+
+    @property
+    def topology(self) -> str:
+        """Kind of the fabric."""
+
+    @property
+    def switch(self) -> Path | None:
+        """Configuration of the switches."""
+
+    @property
+    def version(self) -> str:
+        """Version of NCCL."""
+
+    @property
+    def variables(self) -> Mapping[str, str] | None:
+        """Variables of NCCL."""
+
+
+def cluster_expectation(
+    cluster: ClusterInputs, times: Sequence[CollectiveTimes], allowance: float
+) -> ClusterExpectation:
+    """Return the expectation of a cluster from the times of its collectives.
+
+    Args:
+        cluster: The cluster.
+        times: Times of each collective.
+        allowance: What limits are below the least expected bandwidth by, as a fraction.
+    """
+    return ClusterExpectation(
+        cluster.server,
+        cluster.servers,
+        cluster.topology,
+        None if cluster.switch is None else str(cluster.switch),
+        cluster.version,
+        dict(cluster.variables or {}),
+        len(times[0].by_seed),
+        allowance,
+        [curve_of(of_collective) for of_collective in times],
+    )
 
 
 def cluster_text(expectation: ClusterExpectation, *, colour: bool) -> str:
     """Format a table for each collective, and what its columns mean."""
-    head = (
-        f"{expectation.servers} x {expectation.server}, {expectation.topology}, NCCL {expectation.nccl}: "
-        f"expected of {counted(expectation.seeds, 'seed')}, flow model"
-    )
-    parts = [styled(head, Style.BOLD, colour=colour)]
+    parts = [styled(f"{expectation.title}: {expectation.source}", Style.BOLD, colour=colour)]
     for curve in expectation.curves:
-        title = styled(f"{curve.collective}, {curve.ranks} ranks", Style.BOLD, colour=colour)
-        parts.append(f"{title}\n{_table(curve, has_range=expectation.seeds > 1, colour=colour)}")
-    parts.append("\n".join(_legend(expectation)))
+        title = styled(curve_title(curve), Style.BOLD, colour=colour)
+        parts.append(f"{title}\n{render(*curve_table(expectation, curve), colour=colour)}")
+    parts.append("\n".join(textwrap.fill(line, _WIDTH) for line in legend(expectation)))
     return "\n\n".join(parts)
 
 
-def _table(curve: Curve, *, has_range: bool, colour: bool) -> str:
-    names = [name for name in _RANGE if has_range or name == "median"]
+def curve_title(curve: Curve) -> str:
+    """Return the collective of a curve in words."""
+    return f"{curve.collective}, {curve.ranks} ranks"
+
+
+def curve_table(expectation: ClusterExpectation, curve: Curve) -> tuple[list[Column], list[Row]]:
+    """Return the table of a curve: NCCL's choice, results, bound and gain at each size."""
+    names = [name for name in _RANGE if expectation.seeds > 1 or name == "median"]
+    has_range = len(names) > 1
     columns = [
         Column(("size",)),
         *(Column((name,), is_text=True) for name in ("algorithm", "protocol")),
@@ -85,6 +154,7 @@ def _table(curve: Curve, *, has_range: bool, colour: bool) -> str:
     rows = []
     for point in curve.points:
         algorithm, protocol, channels = point.choice
+        busbw = asdict(point.busbw)
         mark = "" if point.is_computed else "~"
         rows.append(
             Row(
@@ -94,17 +164,24 @@ def _table(curve: Curve, *, has_range: bool, colour: bool) -> str:
                     protocol,
                     str(channels),
                     mark + number(Range.of(point.times_us).median, 4),
-                    *(mark + number(getattr(Range.of(point.busbw_gb_per_s), name), 4) for name in names),
+                    *(mark + number(busbw[name], 4) for name in names),
                     number(point.ideal_percent, 3),
-                    _bound(point),
+                    bound_text(point),
                     _gain(point.gain),
                 ]
             )
         )
-    return render(columns, rows, colour=colour)
+    return columns, rows
 
 
-def _bound(point: Point) -> str:
+def choice_text(point: Point) -> str:
+    """Return NCCL's choice in words."""
+    algorithm, protocol, channels = point.choice
+    return " ".join(part for part in (algorithm or "", protocol, str(channels)) if part)
+
+
+def bound_text(point: Point) -> str:
+    """Return the bound of a size in words."""
     if point.bound is None:
         return "none alone"
     return point.bound if point.is_certain else f"{point.bound} (possible)"
@@ -116,12 +193,32 @@ def _gain(gain: float) -> str:
     return f"{100 * max(gain, 0.0):.0f} %"
 
 
-def _legend(expectation: ClusterExpectation) -> Iterator[str]:
+def curve_series(expectation: ClusterExpectation, curve: Curve) -> ExpectedSeries:
+    """Return a curve for the picture."""
+    points = [
+        ExpectedPoint(
+            point.data_size_bytes,
+            point.busbw,
+            expectation.limit_of(point),
+            point.ideal_gb_per_s,
+            choice_text(point),
+            point.bound or "none alone",
+            _gain(point.gain),
+        )
+        for point in curve.points
+    ]
+    return ExpectedSeries(curve_title(curve), points)
+
+
+def legend(expectation: ClusterExpectation) -> Iterator[str]:
+    """Yield what the columns of the tables mean."""
     points = [point for curve in expectation.curves for point in curve.points]
     if any(not point.is_computed for point in points):
         yield "~: on the line through the nearest sizes that ran with the same choice of NCCL"
-    yield "bound: gains most bandwidth if lifted: adapters, or the scale-up domain, twice as fast; a"
-    yield "tenth of the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
+    yield (
+        "bound: gains most bandwidth if lifted: adapters, or the scale-up domain, twice as fast; a tenth of "
+        "the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
+    )
     yield "hosts are ideal unless -s sets their costs: a few per cent of large sizes, and most of small ones"
 
 
@@ -137,7 +234,7 @@ def rows_of(expectation: ClusterExpectation) -> list[dict[str, Any]]:
             "channels": point.choice[2],
             "computed": point.is_computed,
             "time_us": Range.of(point.times_us).median,
-            **{f"busbw_gb_per_s_{name}": value for name, value in _range(point).items()},
+            **{f"busbw_gb_per_s_{name}": value for name, value in asdict(point.busbw).items()},
             "ideal_percent": point.ideal_percent,
             "bound": point.bound,
             "bound_certain": point.is_certain,
@@ -151,18 +248,18 @@ def rows_of(expectation: ClusterExpectation) -> list[dict[str, Any]]:
     ]
 
 
-def _range(point: Point) -> dict[str, float]:
-    return asdict(Range.of(point.busbw_gb_per_s))
-
-
 def cluster_json(expectation: ClusterExpectation, benchmarks: Mapping[str, str]) -> str:
-    """Return everything as one JSON object."""
+    """Return everything as the text of one JSON object."""
+    return json.dumps(cluster_object(expectation, benchmarks), indent=2, allow_nan=False)
+
+
+def cluster_object(expectation: ClusterExpectation, benchmarks: Mapping[str, str]) -> dict[str, Any]:
+    """Return everything as an object of JSON values."""
     names = ("server", "servers", "topology", "switch", "nccl", "variables", "seeds", "allowance")
-    content = {name: getattr(expectation, name) for name in names} | {
+    return {name: getattr(expectation, name) for name in names} | {
         "expected": rows_of(expectation),
-        "nccl_tests": [_command(expectation, curve, benchmarks) for curve in expectation.curves],
+        "nccl_tests": cluster_commands(expectation, benchmarks),
     }
-    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def cluster_csv(expectation: ClusterExpectation) -> str:
@@ -171,7 +268,19 @@ def cluster_csv(expectation: ClusterExpectation) -> str:
     return rows_csv(list(dict.fromkeys(name for row in rows for name in row)), rows).rstrip("\n")
 
 
-def cluster_criteria(expectation: ClusterExpectation) -> str:
+def cluster_criteria(expectation: ClusterExpectation) -> list[dict[str, Any]]:
+    """Return the criterion of each collective at its largest size, for a plan with a job of its name."""
+    return [
+        {
+            "metric": BUS_BANDWIDTH.name,
+            "min": float(rounded_down(expectation.limit_of(curve.points[-1]), 4)),
+            "job": curve.collective,
+        }
+        for curve in expectation.curves
+    ]
+
+
+def cluster_yaml(expectation: ClusterExpectation) -> str:
     """Return the criterion of each collective at its largest size as YAML for its plan."""
     lines = [
         f"# busbw at least {100 * (1 - expectation.allowance):g} % of the expectation, each for a plan of "
@@ -181,8 +290,8 @@ def cluster_criteria(expectation: ClusterExpectation) -> str:
         point = curve.points[-1]
         limit = rounded_down(expectation.limit_of(point), 4)
         lines += [
-            f"# {curve.collective}, {curve.ranks} ranks, {data_size(point.data_size_bytes)}: expected "
-            f"{number(min(point.busbw_gb_per_s), 4)} GB/s",
+            f"# {curve_title(curve)}, {data_size(point.data_size_bytes)}: expected "
+            f"{number(point.busbw.least, 4)} GB/s",
             "criteria:",
             f"  - {{metric: {BUS_BANDWIDTH.name}, min: {limit}}}",
         ]
@@ -197,7 +306,12 @@ def cluster_nccl(expectation: ClusterExpectation, benchmarks: Mapping[str, str])
         f"# that the limit is {100 * (1 - expectation.allowance):g} % of the expected average; start a "
         "process for each GPU",
     ]
-    return "\n".join([*lines, *(_command(expectation, curve, benchmarks) for curve in expectation.curves)])
+    return "\n".join([*lines, *cluster_commands(expectation, benchmarks)])
+
+
+def cluster_commands(expectation: ClusterExpectation, benchmarks: Mapping[str, str]) -> list[str]:
+    """Return the calls of nccl-tests, one for each collective."""
+    return [_command(expectation, curve, benchmarks) for curve in expectation.curves]
 
 
 def _command(expectation: ClusterExpectation, curve: Curve, benchmarks: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
@@ -27,8 +27,10 @@ from fabricbench.results.studies.expected import (
     mean_bandwidths,
     trials_needed,
 )
+from fabricbench.results.studies.expected_curve import ExpectedPoint, ExpectedSeries
 from fabricbench.store import Trial
-from fabricbench.words import counted, data_size
+from fabricbench.words import axes_text, counted, data_size
+from fabricbench.work import NCCL_HEAD
 
 FAR_PERCENT: Final = 5.0
 """A model with a larger deviation from the packet simulator is not used for limits."""
@@ -114,29 +116,48 @@ def _leading_causes(trial: Trial) -> list[str]:
 
 def expectation_text(expectation: Expectation, *, colour: bool) -> str:
     """Format the ranges, their causes and the limits."""
-    draws = f"{counted(expectation.seeds, 'seed')}"
+    head = f"{expectation.plan}: {source_text(expectation)}"
+    table = render(*range_table(expectation), colour=colour)
+    sections = [
+        "\n".join([styled(title, Style.BOLD, colour=colour), *(f"- {line}" for line in lines)])
+        for title, lines in notes(expectation)
+    ]
+    return "\n\n".join([styled(head, Style.BOLD, colour=colour), table, *sections])
+
+
+def source_text(expectation: Expectation) -> str:
+    """Return the number of draws and the backend, in words."""
+    draws = counted(expectation.seeds, "seed")
     draws += f" x {counted(expectation.placements, 'placement')}" if expectation.placements else ""
-    head = f"{expectation.plan}: expected of {draws}, backend {expectation.backend}"
-    parts = [styled(head, Style.BOLD, colour=colour), _table(expectation, colour=colour)]
-    sections = (_decides_text, _checked_text, _limits_text)
-    parts += [text for section in sections if (text := section(expectation, colour=colour))]
-    return "\n\n".join(parts)
+    return f"expected of {draws}, backend {expectation.backend}"
 
 
-def _table(expectation: Expectation, *, colour: bool) -> str:
-    columns = [Column((name,), is_text=True) for name in ("size", "variant", "job", "metric")]
+def notes(expectation: Expectation) -> Iterator[tuple[str, list[str]]]:
+    """Yield titles with sentences: what decides the times, how far packets differ, how limits are made."""
+    parts = {
+        "what decides it": _deciding(expectation),
+        "checked with packets, first seed, slowest job": _checked(expectation),
+        "limits for acceptance": _about_limits(expectation),
+    }
+    yield from ((title, lines) for title, lines in parts.items() if lines)
+
+
+def range_table(expectation: Expectation) -> tuple[list[Column], list[Row]]:
+    """Return the table of ranges and limits of each size, variant, job and metric."""
+    has_choice = any(result.choice for result in expectation.main)
+    columns = [Column((name,), is_text=True) for name in ("size", "variant", "job")]
+    columns += [Column(NCCL_HEAD, is_text=True)] if has_choice else []
+    columns.append(Column(("metric",), is_text=True))
     columns += [Column((name,)) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
     columns += [Column(("spread", "%")), Column(("accept",), is_text=True)]
     rows: list[Row] = []
     for result in expectation.main:
         limits = {limit.metric: limit for limit in result.limits}
+        heads = [data_size(result.data_size_bytes), result.variant, _job(result)]
+        heads += [result.choice] if has_choice else []
         for number, (name, values) in enumerate(result.ranges.items()):
             metric, limit = BY_NAME[name], limits.get(name)
-            cells = (
-                [data_size(result.data_size_bytes), result.variant, _job(result)]
-                if number == 0
-                else ["", "", ""]
-            )
+            cells = heads if number == 0 else [""] * len(heads)
             numbers = [
                 _number(getattr(values, part)) for part in ("least", "lower", "median", "upper", "most")
             ]
@@ -154,9 +175,8 @@ def _table(expectation: Expectation, *, colour: bool) -> str:
                 )
             )
         if not result.ranges:
-            cells = [data_size(result.data_size_bytes), result.variant, _job(result), "incomplete", *[""] * 7]
-            rows.append(Row(cells, Style.RED))
-    return render(columns, rows, colour=colour)
+            rows.append(Row([*heads, "incomplete", *[""] * 7], Style.RED))
+    return columns, rows
 
 
 def _number(value: float) -> str:
@@ -172,13 +192,12 @@ def _job(result: Expected) -> str:
     return f"{name}, {result.collective}, {result.ranks} ranks"
 
 
-def _decides_text(expectation: Expectation, *, colour: bool) -> str:
-    lines = [
-        f"- {data_size(result.data_size_bytes)}, {result.variant}: {sentence}"
+def _deciding(expectation: Expectation) -> list[str]:
+    return [
+        f"{data_size(result.data_size_bytes)}, {result.variant}: {sentence}"
         for result in expectation.main
         for sentence in (*result.decides, *_fixed_part(expectation, result))
     ]
-    return "\n".join([styled("what decides it", Style.BOLD, colour=colour), *lines]) if lines else ""
 
 
 def _fixed_part(expectation: Expectation, result: Expected) -> list[str]:
@@ -207,14 +226,13 @@ def _fixed_part(expectation: Expectation, result: Expected) -> list[str]:
     ]
 
 
-def _limits_text(expectation: Expectation, *, colour: bool) -> str:
+def _about_limits(expectation: Expectation) -> list[str]:
     limits = [limit for result in expectation.main for limit in result.limits]
     if not limits:
-        return ""
+        return []
     worst = max(limit.false_alarm for limit in limits)
     lines = [
-        styled("limits for acceptance", Style.BOLD, colour=colour),
-        f"- `accept` is value {max(limit.order for limit in limits)} of "
+        f"`accept` is value {max(limit.order for limit in limits)} of "
         f"{max(limit.trials for limit in limits)} "
         "from the worst: a fabric that is as the plan says fails one with a probability of "
         f"{100 * worst:.2g} % at "
@@ -222,25 +240,41 @@ def _limits_text(expectation: Expectation, *, colour: bool) -> str:
     ]
     if worst > expectation.false_alarm:
         lines.append(
-            f"- {100 * expectation.false_alarm:.2g} % needs more trials: --seeds {needed_seeds(expectation)}"
+            f"{100 * expectation.false_alarm:.2g} % needs more trials: --seeds {needed_seeds(expectation)}"
         )
     if expectation.allowance:
-        lines.append(f"- each is {100 * expectation.allowance:g} % looser than that, as --allowance says")
-    lines.append("- the plan's hosts are ideal unless it says otherwise: --allowance for what yours add")
-    return "\n".join(lines)
+        lines.append(f"each is {100 * expectation.allowance:g} % looser than that, as --allowance says")
+    return [*lines, "the plan's hosts are ideal unless it says otherwise: --allowance for what yours add"]
 
 
-def _checked_text(expectation: Expectation, *, colour: bool) -> str:
-    """Format the deviation of the trials from packets, and whether limits can be derived from them."""
-    if not expectation.checked:
-        return ""
-    lines = [styled("checked with packets, first seed, slowest job", Style.BOLD, colour=colour)]
-    for check in expectation.checked:
-        lines.append(
-            f"- {data_size(check.data_size_bytes)}, {check.variant}: {check.time_ms:.5g} ms, by packets "
-            f"{check.packets_ms:.5g} ms: {check.deviation_percent:+.1f} %"
-        )
-    return "\n".join(lines)
+def _checked(expectation: Expectation) -> list[str]:
+    """Return the deviation of the trials from packets, and whether limits can be derived from them."""
+    return [
+        f"{data_size(check.data_size_bytes)}, {check.variant}: {check.time_ms:.5g} ms, by packets "
+        f"{check.packets_ms:.5g} ms: {check.deviation_percent:+.1f} %"
+        for check in expectation.checked
+    ]
+
+
+def plan_series(expectation: Expectation) -> list[ExpectedSeries]:
+    """Return the curves of the picture: bus bandwidth of the slowest job, or of all together, by size."""
+    curves: dict[str, list[ExpectedPoint]] = {}
+    has_variants = len({result.variant for result in expectation.main}) > 1
+    for result in sorted(expectation.main, key=lambda result: result.data_size_bytes):
+        if busbw := result.ranges.get(BUS_BANDWIDTH.name):
+            variant = result.variant if has_variants else ""
+            name = ", ".join(filter(None, (variant, axes_text(result.axes), _job(result))))
+            limit = next((limit for limit in result.limits if limit.metric == BUS_BANDWIDTH.name), None)
+            share = result.ranges.get(IDEAL_SHARE.name)
+            point = ExpectedPoint(
+                result.data_size_bytes,
+                busbw,
+                limit.minimum if limit else None,
+                100 * busbw.median / share.median if share and share.median else None,
+                result.choice,
+            )
+            curves.setdefault(name, []).append(point)
+    return [ExpectedSeries(name, points) for name, points in curves.items()]
 
 
 def far_text(expectation: Expectation) -> str:
@@ -288,6 +322,7 @@ def _object(result: Expected) -> dict[str, Any]:
         "collective": result.collective,
         "ranks": result.ranks,
         "data_size_bytes": result.data_size_bytes,
+        "nccl": result.choice or None,
         "axes": dict(result.axes),
         "trials": result.trials,
         "incomplete": result.incomplete,

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any, Final, Protocol
 
 from fabricbench.analysis.summary.bandwidth import bus_factor, busbw_limit, ideal_goodput_gb_per_s
+from fabricbench.results.studies.expected import Range
 from fabricbench.work import pattern_of
 
 NOISE: Final = 0.03
@@ -53,6 +54,26 @@ class LiftedTimes(Protocol):
         """Times after."""
 
 
+class CollectiveTimes(Protocol):
+    """Times of the trials of a collective."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """Its segments of sizes."""
+
+    @property
+    def run_spec(self) -> Mapping[str, Any]:
+        """The RunSpec of one of the trials."""
+
+    @property
+    def by_seed(self) -> Sequence[Mapping[int, float]]:
+        """Times of each seed by data size [us]."""
+
+    @property
+    def lifted(self) -> Mapping[str, LiftedTimes]:
+        """Times before and after each bound is lifted, by its name."""
+
+
 @dataclass(frozen=True)
 class Point:
     """Expected result at a data size.
@@ -78,19 +99,29 @@ class Point:
     @property
     def bound(self) -> str | None:
         """The bound whose lift gains most; none if no single one gains anything."""
-        name = max(self.gains, key=self.gains.__getitem__)
-        return name if self.gains[name] >= _GAIN_MIN else None
+        name = max(self.gains, key=self.gains.__getitem__, default=None)
+        return name if name is not None and self.gains[name] >= _GAIN_MIN else None
 
     @property
     def gain(self) -> float:
         """Gain by lifting the bound."""
-        return max(self.gains.values())
+        return max(self.gains.values(), default=0.0)
 
     @property
     def is_certain(self) -> bool:
         """Whether the bound gains more than noise, and by that more than any other."""
         first, *others = sorted(self.gains.values(), reverse=True)
         return first >= NOISE and all(first - other >= NOISE for other in others)
+
+    @property
+    def busbw(self) -> Range:
+        """Range of the bus bandwidth over seeds [GB/s]."""
+        return Range.of(self.busbw_gb_per_s)
+
+    @property
+    def ideal_gb_per_s(self) -> float | None:
+        """Bus bandwidth of adapters and scale-up domain; none if unknown [GB/s]."""
+        return None if self.ideal_percent is None else 100 * self.busbw.median / self.ideal_percent
 
 
 @dataclass(frozen=True)
@@ -108,36 +139,20 @@ class Curve:
     points: Sequence[Point]
 
 
-def curve_of(
-    segments: Sequence[Segment],
-    run_spec: Mapping[str, Any],
-    times_by_seed: Sequence[Mapping[int, float]],
-    lifted: Mapping[str, LiftedTimes],
-) -> Curve:
-    """Return the curve of a collective.
-
-    Args:
-        segments: Its segments.
-        run_spec: The RunSpec of one of its trials.
-        times_by_seed: Times of trials of each seed by data size [us].
-        lifted: Times before and after each bound is lifted, by its name.
-    """
-    job = run_spec["jobs"][0]
-    points = [point for segment in segments for point in _points(segment, run_spec, times_by_seed, lifted)]
+def curve_of(times: CollectiveTimes) -> Curve:
+    """Return the curve of a collective from the times of its trials."""
+    job = times.run_spec["jobs"][0]
+    points = [point for segment in times.segments for point in _points(segment, times)]
     return Curve(pattern_of(job)["collective"], len(job["hosts"]), points)
 
 
-def _points(
-    segment: Segment,
-    run_spec: Mapping[str, Any],
-    times_by_seed: Sequence[Mapping[int, float]],
-    lifted: Mapping[str, LiftedTimes],
-) -> Iterator[Point]:
+def _points(segment: Segment, times: CollectiveTimes) -> Iterator[Point]:
+    run_spec = times.run_spec
     job = run_spec["jobs"][0]
     factor = bus_factor(pattern_of(job)["collective"], len(job["hosts"]))
     ideal = busbw_limit(run_spec, _as_chosen(job, segment.choice), ideal_goodput_gb_per_s(run_spec))
     for size in segment.sizes:
-        times_us = [_time_at(size, times, segment) for times in times_by_seed]
+        times_us = [_time_at(size, of_seed, segment) for of_seed in times.by_seed]
         busbw = [factor * size / time_us / 1000 for time_us in times_us]
         yield Point(
             size,
@@ -147,8 +162,8 @@ def _points(
             busbw,
             None if ideal is None else 100 * median(busbw) / ideal,
             {
-                name: _time_at(size, times.before_us, segment) / _time_at(size, times.after_us, segment) - 1
-                for name, times in lifted.items()
+                name: _time_at(size, lift.before_us, segment) / _time_at(size, lift.after_us, segment) - 1
+                for name, lift in times.lifted.items()
             },
         )
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from fabricbench.analysis.summary.bandwidth import bus_factor
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.store import Trial
+from fabricbench.work import nccl_text
 
 TIME: Final = BY_NAME["completion_time_ms"]
 ALGORITHM_BANDWIDTH: Final = BY_NAME["algbw_gb_per_s"]
@@ -113,6 +114,7 @@ class Expected:
         incomplete: Number of other trials.
         ranges: Range of each metric that could be measured, by name.
         limits: Limits for acceptance; each of several sizes has its own.
+        choice: NCCL's algorithm, protocol and channels; empty without NCCL, and where jobs differ in them.
         decides: Sentences on the deciding factors, each with its evidence.
         values: The values of the bus bandwidth, in the order of placements and seeds.
     """
@@ -127,6 +129,7 @@ class Expected:
     incomplete: int
     ranges: Mapping[str, Range]
     limits: Sequence[Limit] = ()
+    choice: str = ""
     decides: Sequence[str] = ()
     values: Sequence[tuple[tuple[int, int], float]] = field(default=(), repr=False)
 
@@ -164,6 +167,7 @@ class _Row:
     collective: str
     ranks: int
     data_size_bytes: int
+    choice: str
     is_complete: bool
     metrics: Mapping[str, float]
 
@@ -216,22 +220,21 @@ def _row(draw: Draw, report: JobReport) -> _Row:
     measured = {name: float(value) for name, value in values.items() if value is not None}
     is_complete = summary.status == "complete" and TIME.name in measured
     return _Row(
-        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, measured
+        draw,
+        summary.job,
+        summary.collective,
+        summary.ranks,
+        summary.data_size_bytes,
+        nccl_text(report.job_spec),
+        is_complete,
+        measured,
     )
 
 
 def _slowest(rows: Sequence[_Row]) -> _Row:
     """Return the job that takes longest as `SLOWEST`; an incomplete job, if there is one."""
     worst = max(rows, key=lambda row: (not row.is_complete, row.metrics.get(TIME.name, 0.0)))
-    return _Row(
-        worst.draw,
-        SLOWEST,
-        worst.collective,
-        worst.ranks,
-        worst.data_size_bytes,
-        worst.is_complete,
-        worst.metrics,
-    )
+    return replace(worst, job=SLOWEST)
 
 
 def _together(rows: Sequence[_Row]) -> _Row:
@@ -257,7 +260,9 @@ def _together(rows: Sequence[_Row]) -> _Row:
         if len(ideal_percentages) == len(rows):
             metrics[IDEAL_SHARE.name] = min(ideal_percentages)
     collectives = ", ".join(dict.fromkeys(row.collective for row in rows))
-    return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, is_complete, metrics)
+    choices = {row.choice for row in rows}
+    choice = choices.pop() if len(choices) == 1 else ""
+    return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, choice, is_complete, metrics)
 
 
 def _expected(
@@ -268,7 +273,7 @@ def _expected(
     if not complete:
         return Expected(
             facts.variant, first.job, first.collective, first.ranks, first.data_size_bytes, facts.axes,
-            0, len(rows), {}, (), (f"none of {len(rows)} trials completed",),
+            0, len(rows), {}, (), first.choice, (f"none of {len(rows)} trials completed",),
         )  # fmt: skip
     names = [m.name for m in METRICS if all(m.name in row.metrics for row in complete)]
     values = {name: [row.metrics[name] for row in complete] for name in names}
@@ -291,6 +296,7 @@ def _expected(
         len(rows) - len(complete),
         {name: Range.of(values[name]) for name in names},
         limits,
+        first.choice,
         tuple(_deciding(complete, causes)),
         bus,
     )

@@ -27,7 +27,7 @@ from fabricbench.runner.campaign.trial_units import Unit, longest_first
 from fabricbench.runner.campaign.worker import Answer, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.listener import Listener
-from fabricbench.runner.messages import Done, Failed, Order, Results, Setup
+from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import Workspace
 from fabricbench.store.errors import DiskFullError, UnreachableError
@@ -88,7 +88,6 @@ def drive(
     workspace: Workspace,
     units: Sequence[Unit],
     on: str,
-    results: Results,
     report: Callable[[Progress], None],
     *,
     listener: Listener | None = None,
@@ -101,7 +100,6 @@ def drive(
         workspace: Workspace that receives the records.
         units: The trials to run; see `units_of`.
         on: `local` for processes of this machine, or the address of a Ray cluster.
-        results: Computes the rows of the table `trials`.
         report: Called with the progress a few times a second.
         listener: Receives the events of single trials, in the order in which they occur.
         threads: Worker threads of each trial, limited to the cores of a node.
@@ -118,7 +116,7 @@ def drive(
     if not waiting:
         return progress
     backends = {unit.facts.backend: cast("SharingCores", unit.backend) for unit in waiting}
-    setups = {name: Setup(backend, results, threads) for name, backend in backends.items()}
+    setups = {name: Setup(backend, threads) for name, backend in backends.items()}
     with Interrupts() as interrupts:
         has_reports = listener is not None
         pool: Pool | LocalPool = (

@@ -17,7 +17,7 @@ from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.trial_units import Unit
 from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.interrupts import Interrupts
-from fabricbench.runner.messages import Done, Order, Results, Setup
+from fabricbench.runner.messages import Done, Order, Setup
 from fabricbench.runner.parallel import Task, Worker
 from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import Workspace
@@ -37,20 +37,19 @@ class Executor(Protocol):
         """Release all resources."""
 
 
-def executor_of(on: str, workspace: Workspace, results: Results, interrupts: Interrupts) -> Executor:
+def executor_of(on: str, workspace: Workspace, interrupts: Interrupts) -> Executor:
     """Return the executor for this machine (`local`) or for the Ray cluster at an address."""
     if on == LOCAL:
-        return OnThisMachine(workspace, results, interrupts)
-    return OnCluster(workspace, results, interrupts, on)
+        return OnThisMachine(workspace, interrupts)
+    return OnCluster(workspace, interrupts, on)
 
 
 class OnThisMachine:
     """Processes on this machine, at most one per core."""
 
-    def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts) -> None:
-        """Take the workspace, the function that computes the rows of `trials`, and the signal handling."""
+    def __init__(self, workspace: Workspace, interrupts: Interrupts) -> None:
+        """Take the workspace and the signal handling."""
         self._workspace = workspace
-        self._results = results
         self._interrupts = interrupts
         cores = available_cores()
         self._resources = SharedResources(cores, cores, available_memory_bytes())
@@ -96,7 +95,7 @@ class OnThisMachine:
         self._open[unit.facts.id] = attempt
         idle = self._idle.setdefault(unit.facts.backend, [])
         backend = cast("SharingCores", unit.backend)
-        worker = idle.pop() if idle else Worker(Setup(backend, self._results, None))
+        worker = idle.pop() if idle else Worker(Setup(backend, None))
         self._busy.append(worker)
         cores = self._resources.cores_of(unit.memory_bytes, count)
         worker.begin(task, Order(unit.planned, unit.facts, attempt.folder, cores))
@@ -130,16 +129,15 @@ class OnThisMachine:
 class OnCluster:
     """A Ray cluster, joined again for each group of trials."""
 
-    def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
-        """Take the workspace, the function that computes rows, the signal handling, and the address."""
+    def __init__(self, workspace: Workspace, interrupts: Interrupts, address: str) -> None:
+        """Take the workspace, the signal handling, and the address."""
         self._workspace = workspace
-        self._results = results
         self._interrupts = interrupts
         self._address = address
 
     def run(self, units: Sequence[Unit]) -> None:
         """Run trials, longest first."""
-        drive(self._workspace, units, self._address, self._results, lambda _: None)
+        drive(self._workspace, units, self._address, lambda _: None)
 
     def check(self) -> None:
         """Raise if the user stopped the search."""

@@ -11,7 +11,6 @@ from starlette.concurrency import run_in_threadpool
 
 from fabricbench import importing
 from fabricbench.plan.document.shipped import shipped_plans
-from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.routes.trials import Tag, TrialRow, rows_of
@@ -81,7 +80,7 @@ def _imported(
     first_tag, *other_tags = tags
     loaded = loading.load(plan) if plan else None
     options = importing.Options(format_name, name, first_tag, user_facts, loaded)
-    imported = importing.import_results(state.workspace, source, result_rows, options)
+    imported = importing.import_results(state.workspace, source, options)
     change_tags(state.workspace, [trial.id for trial in imported.trials], add=other_tags)
     return {
         "format": imported.format,

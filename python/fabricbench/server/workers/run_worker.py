@@ -24,7 +24,6 @@ from fabricbench.errors import UserError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.progress import Progress as CampaignProgress
@@ -32,10 +31,9 @@ from fabricbench.runner.campaign.trial_units import Unit, units_of_plans, units_
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.listener import Listener
 from fabricbench.runner.search import PlanSearch
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.session import Phase, Session, phases_of
 from fabricbench.server.queue.hosts_files import HostsFiles
 from fabricbench.server.workers.progress_events import ProgressEvents, emit
-from fabricbench.server.workers.run_phases import Phase, phases_of
 from fabricbench.server.workers.sandbox_tasks import SOURCE
 from fabricbench.store import StoreError, Trial, TrialFacts, Workspace
 from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED
@@ -152,6 +150,7 @@ def _run(
     """Run the trials of every phase; return the number of finished ones, and whether none was interrupted."""
     events = ProgressEvents(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
+    session = Session(store, events, threads, jobs=None, allowed=lambda: control.slots)
     finished = 0
     with Interrupts() as between:
         for phase in phases:
@@ -170,9 +169,7 @@ def _run(
                     return finished, False
                 events.next_phase(len(phase.loaded.trials))
                 continue
-            runner = Runner(store, phase.backend, result_rows, events, threads, resumes, jobs=None)
-            runner.allowed, runner.judge = (lambda: control.slots), meets_criteria
-            outcome = runner.run(phase.loaded)
+            outcome = session.run(phase.loaded, phase.backend, resume=resumes)
             finished += len(outcome.trials)
             if outcome.search_results:
                 events.search_finished(outcome.search_results)
@@ -186,7 +183,7 @@ def _search_on_cluster(
     phase: Phase, store: Workspace, events: ProgressEvents, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
     """Run the trials of a phase's search on a cluster, each batch of trials by `_on_cluster`."""
-    searching, finished = PlanSearch(phase.loaded, phase.backend, meets_criteria), 0
+    searching, finished = PlanSearch(phase.loaded, phase.backend), 0
 
     def run(
         batch: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
@@ -225,9 +222,7 @@ def _on_cluster(
         last_report[:] = [progress]
 
     try:
-        progress = drive(
-            store, units, on, result_rows, note_progress, listener=listener, threads=threads, resume=resume
-        )
+        progress = drive(store, units, on, note_progress, listener=listener, threads=threads, resume=resume)
     except KeyboardInterrupt:
         return sum(report.kept + report.finished for report in last_report), False
     if progress.failed:

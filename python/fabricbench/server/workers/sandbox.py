@@ -62,8 +62,13 @@ class Sandbox:
             process.kill()
         self._threads.shutdown(cancel_futures=True)
 
-    async def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
+    async def run(self, task: str, arguments: Mapping[str, Any], seconds: int | None = None) -> Any:
         """Run a task and return its result.
+
+        Args:
+            task: Name of the task.
+            arguments: Its arguments.
+            seconds: Time of one processor that it may take, in place of that of checks [s].
 
         Raises:
             SandboxError: The task exceeded its limits, or failed.
@@ -75,14 +80,14 @@ class Sandbox:
                 await self._slots.acquire()
         except TimeoutError as error:
             raise BusyError("too many plans are being checked at once") from error
-        running = self._threads.submit(self._run, task, arguments)
+        running = self._threads.submit(self._run, task, arguments, seconds or self._seconds)
         loop = asyncio.get_running_loop()
         running.add_done_callback(lambda _done: loop.call_soon_threadsafe(self._slots.release))
         return await asyncio.wrap_future(running)
 
-    def _run(self, task: str, arguments: Mapping[str, Any]) -> Any:
+    def _run(self, task: str, arguments: Mapping[str, Any], seconds: int) -> Any:
         ours, theirs = self._context.Pipe(duplex=False)
-        limits = (self._seconds, self._memory_bytes)
+        limits = (seconds, self._memory_bytes)
         process = self._context.Process(
             target=_child, args=(theirs, task, dict(arguments), limits), daemon=True
         )
@@ -90,21 +95,21 @@ class Sandbox:
         self._running.add(process)
         theirs.close()
         try:
-            return self._answer(ours)
+            return self._answer(ours, seconds)
         finally:
             ours.close()
             self._running.discard(process)
             process.kill()
             process.join()
 
-    def _answer(self, ours: Connection) -> Any:
+    def _answer(self, ours: Connection, seconds: int) -> Any:
         # The process is limited in processor time; on a busy machine that takes longer in real time.
-        if not ours.poll(self._seconds + _GRACE_S):
-            raise BusyError("the machine has too much to do to check a plan")
+        if not ours.poll(seconds + _GRACE_S):
+            raise BusyError("the machine has too much to do")
         try:
             reply = ours.recv_bytes(_ANSWER_BYTES_MAX)
         except EOFError as error:
-            bounds = f"{self._seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
+            bounds = f"{seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
             raise SandboxError(f"it takes more than the server gives to a check: {bounds}") from error
         answer = json.loads(reply)
         if b"\\ud" in reply:

@@ -1,4 +1,4 @@
-"""Tasks of the sandbox process: check a plan (time, memory, topology), capture frames, parse measurements.
+"""Tasks of the sandbox process: check a plan, capture frames, parse measurements, expect a cluster's curve.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """
@@ -19,6 +19,7 @@ from fabricbench.errors import UserError
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
+from fabricbench.plan.cluster import SIZES, Cluster, collectives_named
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
@@ -27,9 +28,17 @@ from fabricbench.plan.estimates.flow_error import backend_for
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
 from fabricbench.plan.sweep.search_range import range_of
+from fabricbench.report.studies.cluster_curves import (
+    ALLOWANCE_PERCENT,
+    cluster_expectation,
+    cluster_object,
+    curve_series,
+    legend,
+)
 from fabricbench.runner import loading
+from fabricbench.runner.cluster_trials import run_cluster
+from fabricbench.runner.session import Phase, phases_of
 from fabricbench.server.workers.plan_yaml import yaml_of
-from fabricbench.server.workers.run_phases import Phase, phases_of
 from fabricbench.server.workers.run_target import RunTarget
 from fabricbench.server.workers.topology_groups import folded_switches
 
@@ -177,6 +186,35 @@ def _empty(text: str | None) -> dict[str, Any]:
         "trials_total": 0,
         "search": None,
         "topology": None,
+    }
+
+
+def expect(server: str, servers: int, collective: str, topology: str, seeds: int) -> dict[str, Any]:
+    """Return the expected curve of a collective on a cluster as an object, with its figure.
+
+    Args:
+        server: A shipped server.
+        servers: Number of servers.
+        collective: The collective.
+        topology: Kind of the fabric.
+        seeds: Trials of each size.
+    """
+    from fabricbench.figures.results.expected_curve import expected_plot
+
+    cluster = Cluster(server, servers, topology)
+    try:
+        cluster.check()
+        times = run_cluster(cluster, collectives_named([collective]), SIZES, seeds)
+    except PlanError as error:
+        return {"error": _faults(error)[0]}
+    expectation = cluster_expectation(cluster, times, ALLOWANCE_PERCENT / 100)
+    plot = expected_plot([curve_series(expectation, expectation.curves[0])])
+    return {
+        **cluster_object(expectation, importing.PROGRAMS),
+        "title": expectation.title,
+        "source": expectation.source,
+        "legend": list(legend(expectation)),
+        "figure": {**json.loads(plot.json()), "caption": plot.caption},
     }
 
 

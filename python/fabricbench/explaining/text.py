@@ -1,111 +1,81 @@
-"""Output of `explain FILE`: measured and expected bandwidths, and causes with tests that separate them."""
+"""Formats the explanation of a file: measured and expected bandwidths, causes with their tests."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
 
 from fabricbench import importing
-from fabricbench.cli.output import Format, has_colour
-from fabricbench.importing import (
-    CONFIDENCE,
-    Fabric,
-    FileFacts,
-    Hardware,
-    Point,
-    RuleInput,
-    Source,
-    Suspect,
-    SwitchCounters,
-    UserFacts,
-    described,
-)
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
-from fabricbench.runner import loading
-from fabricbench.store import Workspace
+from fabricbench.explaining.expected import chosen_words
+from fabricbench.explaining.files import FileExplanation
+from fabricbench.importing import CONFIDENCE, Point, RuleInput, described
+from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
+from fabricbench.results.studies.expected_curve import ExpectedPoint
 from fabricbench.words import counted, data_size
 
-_ROWS_MAX, _RUNS_MAX = 24, 8
-_SHOWN = 6
+_ROWS_MAX: Final = 24
+_RUNS_MAX: Final = 8
+CAUSES_MAX: Final = 6
+"""Most causes shown in full."""
 
 
-@dataclass(frozen=True)
-class FileOptions:
-    """Options for the explanation of a file.
-
-    Attributes:
-        plan: The plan of its fabric; `None` to search the workspace for one.
-        overrides: Changes of that plan.
-        workspace: Folder of the trials.
-        given: Ranks and benchmark, if the file does not have them.
-        hardware: Adapters of a host and their rate.
-        switches: Counters of switches.
-        uplinks: Names of their ports towards the next tier, or patterns of them.
-    """
-
-    plan: str | None
-    overrides: Sequence[str]
-    workspace: Path | None
-    given: UserFacts
-    hardware: Hardware
-    switches: Sequence[SwitchCounters] = ()
-    uplinks: Sequence[str] = ()
-
-
-def explained(path: Path, options: FileOptions, output: Format) -> str:
-    """Return the explanation of a file's results in a format.
-
-    Raises:
-        MeasuredError: It cannot be read.
-        PlanError: The plan cannot be run.
-        StoreError: The workspace cannot be read.
-    """
-    loaded = loading.load(options.plan, options.overrides) if options.plan else None
-    if loaded is not None:
-        loading.check_no_search(loaded, "measured results")
-    parsed = importing.read_facts(Source.of(path), user_facts=options.given)
-    store = Workspace.open(options.workspace, create=True)
-    fabric = importing.fabric_of(parsed, options.hardware, loaded, store)
-    case = parsed.rule_input(fabric.hardware, fabric.ranges, options.switches, options.uplinks)
-    causes = importing.suspects(case)
-    if output is Format.JSON:
-        return _json(path, parsed, case, fabric, causes)
-    return _text(path, parsed, case, fabric, causes)
-
-
-def _text(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes: Sequence[Suspect]) -> str:
-    colour = has_colour()
-    parts = [styled(_heading(path, parsed), Style.BOLD, colour=colour), *_warnings(parsed, case)]
-    parts += [_table(case, colour=colour)] if case.points else []
+def explanation_text(explanation: FileExplanation, *, colour: bool) -> str:
+    """Format measured and expected bandwidths, the fabric, and causes."""
+    case, causes = explanation.case, explanation.causes
+    parts = [styled(heading(explanation), Style.BOLD, colour=colour), *warnings(explanation)]
+    parts += [render(*result_table(explanation), colour=colour)] if case.points else []
+    if lines := shortfall_lines(explanation):
+        parts.append("\n".join(lines))
     if case.ras is None:
-        parts.append("\n".join([*_run_lines(case), *_fabric_lines(parsed, case, fabric)]))
+        parts.append("\n".join([*_run_lines(case), *fabric_lines(explanation)]))
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
-    for number, suspect in enumerate(causes[:_SHOWN], 1):
-        lines.append(f"{number}. {suspect.cause} ({CONFIDENCE[suspect.confidence]}): {suspect.sentence}")
+    for index, suspect in enumerate(causes[:CAUSES_MAX], 1):
+        lines.append(f"{index}. {suspect.cause} ({CONFIDENCE[suspect.confidence]}): {suspect.sentence}")
         lines += [f"   evidence: {text}" for text in suspect.evidence]
         lines.append(f"   to tell: {suspect.test}")
-    if len(causes) > _SHOWN:
-        lines.append(
-            f"{len(causes) - _SHOWN} more: {', '.join(suspect.cause for suspect in causes[_SHOWN:])}"
-        )
+    if len(causes) > CAUSES_MAX:
+        omitted = ", ".join(suspect.cause for suspect in causes[CAUSES_MAX:])
+        lines.append(f"{len(causes) - CAUSES_MAX} more: {omitted}")
     if not causes:
-        lines.append(
-            "none: nothing in the file says that something is wrong, and what to expect is not known"
-        )
+        lines.append(NO_CAUSE)
     return "\n\n".join([*parts, "\n".join(lines)])
 
 
-def _warnings(parsed: FileFacts, case: RuleInput) -> list[str]:
+NO_CAUSE: Final = "none: nothing in the file says that something is wrong, and what to expect is not known"
+
+
+def shortfall_lines(explanation: FileExplanation) -> list[str]:
+    """Return the first and the last size that fall short with their factors, and other choices of NCCL."""
+    lines = []
+    if shortfalls := explanation.shortfalls:
+        texts = [_shortfall(explanation, point, factor) for point, factor in shortfalls]
+        lines.append(f"falls short first at {texts[0]}")
+        lines += [f"falls short last at {texts[-1]}"] if len(texts) > 1 else []
+    return [*lines, *(f"NCCL's choice: {sentence}" for sentence in explanation.differences)]
+
+
+def _shortfall(explanation: FileExplanation, point: Point, factor: float) -> str:
+    least = explanation.expected[point.size_bytes].busbw.least
+    return (
+        f"{data_size(point.size_bytes)}: {number(point.busbw, 4)} GB/s, {factor:.2f} times less than "
+        f"{number(least, 4)} GB/s"
+    )
+
+
+def warnings(explanation: FileExplanation) -> list[str]:
     """Return the warnings about the file, and about uplinks whose loads are missing."""
+    case = explanation.case
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
-    return [*parsed.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
+    missing = (f"--uplinks {port}: {text}; their other counters are used" for port in ports)
+    return [*explanation.parsed.warnings, *explanation.omitted, *missing]
 
 
-def _heading(path: Path, parsed: FileFacts) -> str:
+def heading(explanation: FileExplanation) -> str:
+    """Return file, format, benchmarks, hosts and adapters in a line."""
+    parsed = explanation.parsed
     facts = parsed.facts
     texts = [f"{table.benchmark}, {table.ranks} ranks" for table in parsed.tables]
     hosts = len(facts.hosts) or facts.nodes
@@ -113,46 +83,70 @@ def _heading(path: Path, parsed: FileFacts) -> str:
     texts += parsed.ras.summary if parsed.ras is not None else []
     if facts.adapters:
         texts.append(f"adapters {', '.join(list(facts.adapters)[:8])}")
-    return f"{path.name}: {parsed.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
+    parts = "".join(f"; {text}" for text in dict.fromkeys(texts))
+    return f"{explanation.name}: {parsed.format}{parts}"
 
 
-def _table(case: RuleInput, *, colour: bool) -> str:
+def result_table(explanation: FileExplanation) -> tuple[list[Column], list[Row]]:
+    """Return the table of results next to the expectation: choices, bound, bandwidth with logged choices."""
+    expected, curve = explanation.expected, explanation.curve
+    points = [point for point in explanation.case.points if point.busbw]
+    points_with_range = [point for point in points if point.size_bytes in expected]
+    shown = (points_with_range or points)[-_ROWS_MAX:]
+    as_chosen = dict(curve.as_chosen.points) if curve and curve.as_chosen else {}
+    with_choice = [as_chosen.get(point.size_bytes) for point in shown]
     columns = [
         Column(("data", "size")),
         Column(("",), is_text=True),
         Column(("time", "us")),
         Column(("busbw", "GB/s")),
+        Column(("expected", "GB/s"), is_text=True),
+        Column(("of least", "%")),
     ]
-    columns += [Column(("expected", "GB/s"), is_text=True), Column(("of least", "%"))]
-    points = [point for point in case.points if point.busbw]
-    points_with_range = [point for point in points if point.size_bytes in case.expected]
-    shown_points = (points_with_range or points)[-_ROWS_MAX:]
     rows = []
-    for point in shown_points:
-        expected_min, expected_max = case.expected.get(point.size_bytes, (0.0, 0.0))
-        span = f"{expected_min:.4g} to {expected_max:.4g}" if expected_min else "-"
-        share = f"{100 * (point.busbw or 0.0) / expected_min:.0f}" if expected_min else "-"
+    for point in shown:
+        of_size = expected.get(point.size_bytes)
+        span, share = "-", "-"
+        if of_size is not None:
+            least, most = of_size.busbw.least, of_size.busbw.most
+            span = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
+            share = f"{100 * (point.busbw or 0.0) / least:.0f}"
         time = "-" if point.time_us is None else f"{point.time_us:.5g}"
         cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
-        rows.append(
-            Row(cells, Style.RED if expected_min and (point.busbw or 0) < expected_min else Style.PLAIN)
-        )
-    return render(columns, rows, colour=colour)
+        is_short = of_size is not None and (point.busbw or 0.0) < of_size.busbw.least
+        rows.append(Row(cells, Style.RED if is_short else Style.PLAIN))
+    more = {
+        ("NCCL's choice,", "expected"): [_of(expected, point, "choice") for point in shown],
+        ("NCCL's choice,", "by the log"): [chosen_words(point.chosen) for point in shown],
+        ("with it", "GB/s"): ["" if value is None else number(value, 4) for value in with_choice],
+        ("", "bound"): [_of(expected, point, "bound") for point in shown],
+        ("gain if", "lifted"): [_of(expected, point, "gain") for point in shown],
+    }
+    for head, texts in more.items():
+        if any(texts):
+            columns.append(Column(head, is_text=head[0] != "with it"))
+            rows = [Row([*row.cells, text or "-"], row.style) for row, text in zip(rows, texts, strict=True)]
+    return columns, rows
 
 
-def _fabric_lines(parsed: FileFacts, case: RuleInput, fabric: Fabric) -> list[str]:
+def _of(expected: Mapping[int, ExpectedPoint], point: Point, name: str) -> str:
+    of_size = expected.get(point.size_bytes)
+    return "" if of_size is None else str(getattr(of_size, name))
+
+
+def fabric_lines(explanation: FileExplanation) -> list[str]:
     """Return the source of the expected values, and the missing inputs with their options."""
+    parsed, case, fabric = explanation.parsed, explanation.case, explanation.fabric
     hardware, lines = fabric.hardware, []
-    if fabric.plan:
-        sizes = f"{counted(fabric.trials, 'trial')} of {counted(len(fabric.ranges), 'size')}"
-        lines.append(f"expected: plan {fabric.plan}, {sizes} in the workspace")
-        if not fabric.ranges and parsed.tables:
-            lines.append(f"hint: `fabricbench expect {fabric.plan}` gives the range; then explain again")
-        elif case.points and not any(point.size_bytes in fabric.ranges for point in case.points):
-            measured_sizes = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
+    if explanation.curve is not None:
+        lines.append(f"expected: {explanation.curve.source}")
+    elif fabric.plan:
+        if parsed.tables:
+            lines.append(f"expected: nothing of plan {fabric.plan} at the measured sizes")
+            sizes = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
             lines.append(
-                f"hint: none of its sizes is here: `fabricbench expect {fabric.plan} -s "
-                f"sweep.data_size={measured_sizes}`"
+                f"hint: `fabricbench expect {fabric.plan} -s sweep.data_size={sizes}` gives the range; then "
+                "explain again"
             )
     elif fabric.candidates:
         lines.append(
@@ -161,7 +155,7 @@ def _fabric_lines(parsed: FileFacts, case: RuleInput, fabric: Fabric) -> list[st
     elif case.crosses:
         lines.append(
             "expected: no plan of such a collective and number of ranks in the workspace: --plan PLAN "
-            "names one"
+            "or --cluster SERVER --servers N names one"
         )
     if case.crosses and hardware.rate_gbps is None:
         lines.append("missing: the rate of an adapter: --rate 400Gbps (`ibstat`, `ethtool IFACE`), or --plan")
@@ -250,11 +244,14 @@ def _switch_lines(case: RuleInput) -> Iterator[str]:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
-def _json(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def explanation_json(explanation: FileExplanation) -> str:
+    """Return everything as one JSON object."""
+    case, fabric, curve = explanation.case, explanation.fabric, explanation.curve
+    as_chosen = dict(curve.as_chosen.points) if curve and curve.as_chosen else {}
     content: dict[str, Any] = {
-        "file": path.name,
-        "format": parsed.format,
-        "warnings": _warnings(parsed, case),
+        "file": explanation.name,
+        "format": explanation.parsed.format,
+        "warnings": warnings(explanation),
         "results": [
             {
                 "benchmark": point.benchmark,
@@ -263,14 +260,29 @@ def _json(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes
                 "placement": point.placement,
                 "time_us": point.time_us,
                 "busbw_gb_per_s": point.busbw,
-                "expected_gb_per_s": list(case.expected[point.size_bytes])
-                if point.size_bytes in case.expected
-                else None,
+                "expected_gb_per_s": _range(explanation.expected.get(point.size_bytes)),
+                "nccl": chosen_words(point.chosen) or None,
                 "line": point.line,
                 "differs": dict(point.differs),
             }
             for point in case.points
         ],
+        "expected": [
+            {
+                "size_bytes": point.data_size_bytes,
+                **{f"busbw_gb_per_s_{name}": value for name, value in asdict(point.busbw).items()},
+                "ideal_gb_per_s": point.ideal_gb_per_s,
+                "nccl": point.choice or None,
+                "bound": point.bound or None,
+                "with_logged_choice_gb_per_s": as_chosen.get(point.data_size_bytes),
+            }
+            for point in (curve.series.points if curve else ())
+        ],
+        "expected_source": curve.source if curve else None,
+        "falls_short": [
+            {"size_bytes": point.size_bytes, "factor": factor} for point, factor in explanation.shortfalls
+        ],
+        "choices_that_differ": explanation.differences,
         "plan": fabric.plan or None,
         "candidates": list(fabric.candidates),
         "hosts": case.nodes,
@@ -297,7 +309,11 @@ def _json(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes
                 "evidence": list(suspect.evidence),
                 "to_tell": suspect.test,
             }
-            for suspect in causes
+            for suspect in explanation.causes
         ],
     }
     return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _range(point: ExpectedPoint | None) -> list[float] | None:
+    return None if point is None else [point.busbw.least, point.busbw.most]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fabricbench.plan.document.shipped import shipped_plans, shipped_titles
 from fabricbench.plan.errors import UNKNOWN_KEY, Place, PlanError, Problem, named_as_written
+from fabricbench.plan.load import document_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.output.notebook_cell import plan_cell
 from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SHORT_NAMES = {"data_size": "sweep.data_size"}
 """Field paths of the keywords of `Plan.with_` that are no top-level fields of a plan."""
@@ -73,6 +78,25 @@ class Plan:
         except PlanError as error:
             raise PlanError(_with_short_names(problem) for problem in error.problems) from None
 
+    def sweep(self, fields: Mapping[str, Sequence[Any]]) -> Plan:
+        """Return the plan with fields swept: it has a trial for each combination of their values.
+
+        Args:
+            fields: Values by the dotted path of their field, or by `data_size`; fields that the plan sweeps
+                already keep their values unless they are among these.
+
+        Raises:
+            PlanError: The plan cannot be run with one of the values.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> plan = fb.load("jct-alltoall").with_(data_size="16MB")
+            >>> plan.sweep({"fabric.topology.spines": [2, 4], "transport.mtu": [1024, 4096]})
+            <Plan jct-alltoall: 4 trials at 4 combinations, 8 ranks on 8 hosts, data size 16 MB>
+        """
+        swept = dict(document_of(self._loaded).data.get("sweep") or {})
+        return self.with_(sweep=swept | {name: list(values) for name, values in fields.items()})
+
     @property
     def run_specs(self) -> list[dict[str, Any]]:
         """The complete specification of each trial, every default filled in, in the order of the run.
@@ -129,6 +153,21 @@ def _with_short_names(problem: Problem) -> Problem:
     if problem.hint or problem.found != UNKNOWN_KEY:
         return problem
     return replace(problem, hint=close_match_hint(problem.place.source, _SHORT_NAMES))
+
+
+def plans() -> pl.DataFrame:
+    """Return the shipped plans: `name`, by which `load` takes it, `title` and `file`.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> dict(fb.plans().select("name", "title").rows())["jct-alltoall"]
+        'All-to-all completion time, 8 ranks, no congestion'
+    """
+    import polars as pl
+
+    titles = shipped_titles()
+    files = [str(path) for path in shipped_plans().values()]
+    return pl.DataFrame({"name": list(titles), "title": list(titles.values()), "file": files})
 
 
 def load(plan: str | Path | Mapping[str, Any]) -> Plan:

@@ -1,0 +1,84 @@
+"""Routes for the expected curves of clusters, like the command `fabricbench expect --cluster`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX, TOPOLOGIES
+from fabricbench.plan.fabric.server import shipped_servers
+from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.server.routes.figures import JSON_OBJECT
+from fabricbench.server.state import State
+from fabricbench.server.workers.sandbox import SandboxError
+
+router = APIRouter(prefix="/api/v1", tags=["expected"], responses=ERRORS)
+
+_SECONDS: Final = 300
+"""Time of one processor that the curve of a collective may take [s]."""
+_SEEDS_MAX: Final = 20
+
+
+class ClusterChoices(BaseModel):
+    """What a cluster can be."""
+
+    servers: list[str] = Field(description="Shipped servers.")
+    topologies: list[str]
+    collectives: list[str]
+    servers_max: int = Field(description="Most servers of a cluster.")
+    seeds_max: int
+
+
+@router.get("/expected/choices")
+def list_cluster_choices() -> ClusterChoices:
+    """List the servers, fabrics and collectives of clusters whose curve can be expected."""
+    return ClusterChoices(
+        servers=list(shipped_servers()),
+        topologies=list(TOPOLOGIES),
+        collectives=list(COLLECTIVES),
+        servers_max=SERVERS_MAX,
+        seeds_max=_SEEDS_MAX,
+    )
+
+
+@router.get("/expected", responses=JSON_OBJECT)
+async def expect_cluster(
+    state: State,
+    cluster: Annotated[str, Query(max_length=80, description="A shipped server.")],
+    servers: Annotated[int, Query(ge=1, le=SERVERS_MAX, description="Number of servers.")],
+    collective: Annotated[str, Query(max_length=40)] = COLLECTIVES[0],
+    topology: Annotated[str, Query(max_length=40)] = TOPOLOGIES[0],
+    seeds: Annotated[int, Query(ge=1, le=_SEEDS_MAX, description="Trials of each size.")] = 1,
+) -> Response:
+    """Return the expected curve of a collective on a cluster: the object of `expect --cluster --json`.
+
+    In addition it has `title`, `source`, `legend` (what the table means) and `figure` (`data`, `layout` and
+    `caption` for Plotly).
+    """
+    if cluster not in shipped_servers():
+        allowed = ", ".join(shipped_servers())
+        raise ApiError(422, f'no shipped server "{cluster}"', field="cluster", allowed=allowed)
+    arguments = {
+        "server": cluster,
+        "servers": servers,
+        "collective": collective,
+        "topology": topology,
+        "seeds": seeds,
+    }
+    try:
+        reply = await state.sandbox.run("expect", arguments, _SECONDS)
+    except SandboxError as error:
+        hint = "fewer servers take less; `fabricbench expect` has no such limits"
+        raise ApiError(422, f"the curve: {error}", hint) from error
+    if "error" in reply:
+        raise ApiError(422, **_named(reply["error"]))
+    return Response(json.dumps(reply), media_type="application/json")
+
+
+def _named(fault: dict[str, Any]) -> dict[str, Any]:
+    """Return a fault with the name of the parameter in place of the command line's option."""
+    option, _, message = fault["message"].partition(": ")
+    return fault | {"message": message, "field": option.lstrip("-")} if message else fault

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Names the programs and libraries without which tests are skipped, with the command that installs them.
+set -euo pipefail
+packages=()
+command -v tshark >/dev/null || packages+=(tshark)
+{ command -v chromium || command -v chromium-browser; } >/dev/null || packages+=(chromium)
+{ compgen -G "/usr/lib/postgresql/*/bin/postgres" || command -v postgres; } >/dev/null || packages+=(postgresql)
+{ command -v nft || [[ -x /usr/sbin/nft ]]; } >/dev/null || packages+=(nftables)
+[[ -e /usr/include/infiniband/verbs.h ]] || packages+=(libibverbs-dev)
+if ((${#packages[@]})); then
+    echo "warning: not installed: ${packages[*]}; the tests that need it are skipped" >&2
+    echo "hint: sudo apt-get install --no-install-recommends ${packages[*]}" >&2
+fi
