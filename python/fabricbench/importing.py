@@ -11,12 +11,13 @@ has `read_facts` (reads a file), `switch_counters` (reads counters of switches a
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.inputs import read_input
 from fabricbench.measured import file_facts
@@ -407,7 +408,7 @@ def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
     if percent is not None and percent > _ABOVE_IDEAL:
         yield (
             f"{percent:.0f} % of the ideal of plan {facts.plan}: it has fewer or slower ports than what "
-            "was measured, or leaves out links within servers; a job for each rail counts all adapters"
+            "was measured, or leaves out links within servers: `fabric.server` counts all adapters and GPUs"
         )
 
 
@@ -462,14 +463,30 @@ class _Port:
         jobs: Number of jobs of the plan, each on its own ports, that together run the measured operation.
         spec: The parts of a RunSpec that determine the capacity of the port; empty without a plan.
         places: Host and GPU of each rank on servers; empty otherwise.
+        algorithms: NCCL's algorithm in the plan's trials by data size; empty without servers.
     """
 
     shares: bool = False
     jobs: int = 1
     spec: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[str, Any] = field(default_factory=dict)
+    algorithms: Mapping[int, str] = field(default_factory=dict)
+
+    def algorithm(self, row: Row) -> dict[str, str]:
+        """Return the algorithm on which the ideal of a result depends: that of its log, else of the plan.
+
+        The plan's is that of the trial of the nearest size.
+        """
+        if not self.places:
+            return {}
+        if name := _ALGORITHMS.get(str(row.values.get("algorithm"))):
+            return {"assumed_algorithm": name}
+        nearest = min(self.algorithms, key=lambda size: abs(math.log(size / max(1, row.size_bytes))))
+        return {"assumed_algorithm": self.algorithms[nearest]}
 
 
+_ALGORITHMS: Final = {"Ring": "ring", "Tree": "tree", "NVLS": "nvls", "NVLSTree": "nvls-tree"}
+"""Algorithms of plans by NCCL's names."""
 _BY_RINGS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
 """Collectives whose bus bandwidth equals the rate of a ring at each port, for any number of ranks."""
 
@@ -489,7 +506,14 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     for trial in trials:
         for job in trial.run_spec["jobs"]:
             if pattern_of(job)["collective"] == table.collective and len(job["hosts"]) == table.ranks:
-                return _Port(_shares_ports(trial, job["hosts"]), 1, _port_spec(trial), _places(job))
+                algorithms = {
+                    other.data_size_bytes: pattern_of(same)["algorithm"]
+                    for other in trials
+                    for same in other.run_spec["jobs"]
+                    if same["name"] == job["name"]
+                }
+                shares_ports = _shares_ports(trial, job["hosts"])
+                return _Port(shares_ports, 1, _port_spec(trial), _places(job), algorithms)
     for trial in trials:
         jobs = trial.run_spec["jobs"]
         if _is_whole(jobs, table):
@@ -573,6 +597,7 @@ def _spec(
         "data_bytes": _data_bytes(source, table, row),
         "shares_ports": port.shares,
         **port.places,
+        **port.algorithm(row),
     } | ({"pooled_jobs": port.jobs} if port.jobs > 1 else {})
     return {"measured": measured, "jobs": [job], **port.spec}
 

@@ -41,7 +41,7 @@ def test_the_table_has_the_worst_first(capsys: pytest.CaptureFixture[str], pod: 
     assert rows[0][-3:] == ["stops", "stops", "2"]
     adapter = next(row for row in rows if row[1] == "adapters" and "half" in row)
     assert adapter[:3] == ["8", "adapters", "host0-leaf0"]
-    assert lines[-1].startswith("half rate, down: flow model")
+    assert lines[-1] == "flow model: down, half rate"
 
 
 def test_json_has_all_elements(capsys: pytest.CaptureFixture[str], pod: str) -> None:
@@ -56,7 +56,8 @@ def test_json_has_all_elements(capsys: pytest.CaptureFixture[str], pod: str) -> 
     assert (first["state"], len(first["elements"])) == ("half rate", 8)
     (job,) = first["jobs"]
     assert list(job) == [
-        *("job", "change_worst", "change_least", "stops", "changes", "backend", "refused"),
+        *("job", "change_worst", "change_least", "stops", "changes", "timeout_waits"),
+        *("backend", "refused"),
     ]
     assert job["change_worst"] == pytest.approx(-0.5, abs=0.02)
     assert (job["stops"], job["backend"], job["refused"]) == (False, "flow", None)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import fabricbench as fb
 from fabricbench.cli.main import run
 
 DIAGNOSED = Path(__file__).parent / "diagnosed"
@@ -108,14 +109,49 @@ def test_the_version_of_the_log_is_that_of_the_curve(
     assert "NCCL 2.30," in explained(capsys, tmp_path, path, *CLUSTER)["expected_source"]
 
 
-def test_a_plan_runs_at_the_measured_sizes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(
-        "fabricbench: 1\nname: two\nfabric:\n  topology: {kind: rail-optimised, servers: 2, rails: 8, "
-        "spines: 2, host_link: 400Gbps, fabric_link: 400Gbps}\n  server: dgx-h100\n  switch: {pfc: on}\n"
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    """The file of a plan of two servers, which runs other sizes than those that were measured."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(
+        "fabricbench: 1\nname: two\nbackend: flow\nfabric:\n"
+        "  topology: {kind: rail-optimised, servers: 2, rails: 8, spines: 2, host_link: 400Gbps, "
+        "fabric_link: 400Gbps}\n  server: dgx-h100\n  switch: {pfc: on}\n"
         "jobs: [{collective: all-reduce}]\nsweep: {data_size: 4MB}\n"
     )
-    content = explained(capsys, tmp_path, output(tmp_path), "--plan", str(plan))
+    return str(path)
+
+
+def test_imported_results_are_one_operation_over_all_adapters(tmp_path: Path, plan: str) -> None:
+    measured = fb.import_results(output(tmp_path), plan=plan, workspace=tmp_path / "w")
+    simulated = fb.run(fb.load(plan).with_(data_size=["1MB", "1GB"]), workspace=tmp_path / "w")
+    pairs = fb.compare(measured, simulated).filter(metric="busbw_gb_per_s")
+    assert sorted(pairs["first"].round(0).to_list()) == [30.0, 30.0, 300.0, 300.0]
+    ideals = {
+        round(row["busbw_gb_per_s"] / row["ideal_percent"], 3)
+        for trials in (measured, simulated)
+        for row in trials.summary.filter(data_size_bytes=GB).to_dicts()
+    }
+    assert len(ideals) == 1
+    assert 100 * ideals.pop() > 8 * 49.0
+
+
+def test_nothing_is_above_its_ideal_without_a_note(tmp_path: Path, plan: str) -> None:
+    path = output(tmp_path, choices=[f"{GB} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}"])
+    text = Path(path).read_text()
+    algbw = 600.0 / (2 * 15 / 16)
+    row = f"{GB / algbw / 1e3:.1f} {algbw:.2f} 600.00 0"
+    lines = [line for line in text.splitlines() if not line.startswith(str(GB))]
+    Path(path).write_text("\n".join([*lines, f"{GB} {GB // 4} float sum -1 {row} {row}", ""]))
+    with pytest.warns(UserWarning, match=r"117 % of the ideal of plan two"):
+        measured = fb.import_results(path, plan=plan, workspace=tmp_path / "w")
+    assert max(measured.summary["ideal_percent"]) > 101
+
+
+def test_a_plan_runs_at_the_measured_sizes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str
+) -> None:
+    content = explained(capsys, tmp_path, output(tmp_path), "--plan", plan)
     assert [point["size_bytes"] for point in content["expected"]] == [MB, GB]
     assert content["expected"][-1]["nccl"]
     assert content["expected"][-1]["busbw_gb_per_s_least"] > 8 * 40

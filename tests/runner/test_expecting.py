@@ -307,3 +307,16 @@ def test_the_page_has_the_curve_of_the_slowest_job_and_the_table(used: Path) -> 
     (curve,) = (trace for trace in figure["data"] if str(trace.get("name")).startswith("expected"))
     assert len(curve["x"]) == len(set(curve["x"])) > 1
     assert "limits for acceptance" in text.lower()
+
+
+def test_the_bound_of_the_slowest_job_is_found_by_flows(used: Path) -> None:
+    content = json.loads(expected(used, "--format", "json"))
+    assert {(each["of"], bool(each["gains"])) for each in content["expected"]} == {
+        ("slowest", True),
+        ("job", False),
+    }
+    for each in content["expected"]:
+        assert not each["gains"] or set(each["gains"]) == {"uplinks", "adapter", "scale-up", "latency"}
+    text = expected(used)
+    assert "gain if" in text
+    assert any(bound in text for bound in ("uplinks", "adapter"))

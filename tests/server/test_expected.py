@@ -36,7 +36,7 @@ def test_the_choices_are_those_of_the_command(tmp_path: Path, client_of: ClientO
     ("changes", "field"),
     [
         ({"cluster": "/etc/passwd"}, "cluster"),
-        ({"servers": "1"}, "servers"),
+        ({"servers": "0"}, "servers"),
         ({"topology": "torus"}, "topology"),
         ({"collective": "gather"}, "collective"),
     ],
@@ -47,4 +47,3 @@ def test_wrong_parameters_are_errors(
     answer = client_of(tmp_path / "workspace").get("/api/v1/expected", params=CLUSTER | changes)
     assert answer.status_code == 422
     assert answer.json()["error"]["field"] == field
-    assert "allowed" in str(answer.json()["error"])

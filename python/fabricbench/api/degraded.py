@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class Degraded:
-    """What jobs of a plan lose by a degraded adapter, link or switch; `degrade` returns one."""
+    """What jobs of a plan lose by a degraded adapter, link or switch; `degrade` returns one.
+
+    Example:
+        >>> print(degraded)
+        jct-alltoall: change of the bandwidth by one degraded element
+        ...
+    """
 
     def __init__(self, degradation: Degradation) -> None:
         """Take the results; `degrade` returns one."""
@@ -31,12 +37,13 @@ class Degraded:
 
         `change_worst` and `change_least` are changes of the bandwidth as fractions, -1 if the job stops;
         `elements` is the number of elements, `such_as` one that was run, `backend` what ran it: none if the
-        job is unaffected.
+        job is unaffected. `timeout_waits` is how often the job waits for the transport's timeout, on average,
+        which is not in the changes.
 
         Example:
             >>> worst = degraded.frame.row(0, named=True)
             >>> worst["kind"], worst["elements"], worst["state"], worst["stops"]
-            ('adapter', 16, 'down', True)
+            ('adapter', 8, 'down', True)
         """
         import polars as pl
 
@@ -48,7 +55,7 @@ class Degraded:
 
         Example:
             >>> round(degraded.elements["host3-leaf0", "half rate", "test"], 2)
-            -0.5
+            -0.44
         """
         return {
             (name, row.state, effect.job): effect.worst

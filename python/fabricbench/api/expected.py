@@ -216,7 +216,7 @@ def expect(  # noqa: PLR0913 -- each by its name
     Args:
         plan: The plan, or an argument of `load`; its backend runs it.
         cluster: Instead of a plan: a shipped server, such as "dgx-h100", or a file of one.
-        servers: Number of servers of the cluster, 2 to 1,024.
+        servers: Number of servers of the cluster, 1 to 1,024.
         topology: `rail-optimised`, `leaf-spine`, `single-switch` or `full-mesh`.
         switch: File with the SONiC configuration of the cluster's switches.
         version: Version of NCCL, from 2.18 to 2.31.
@@ -281,4 +281,6 @@ def expect(  # noqa: PLR0913 -- each by its name
     if trials.stopped_by is not None:
         raise KeyboardInterrupt
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
-    return Expected(expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets))
+    return Expected(
+        expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets, trials.gains)
+    )

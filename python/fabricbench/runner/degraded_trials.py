@@ -1,11 +1,14 @@
 """Runs the trials of `degrade`: each again with an adapter, link or switch at half rate, lossy or down.
 
-The flow model runs elements at half rate and down. The packet simulator runs lossy elements, and trials that
-the flow model does not cover. If all trials would take too long, long ones run with less data, at two sizes;
-times of the planned size are on the line through both, as NCCL's choice remains and pipelines repeat.
+The flow model runs elements at half rate and down. The packet simulator runs lossy elements, trials that the
+flow model does not cover, and those that take it longer: where many flows share each adapter, as in a large
+all-to-all, each slow flow changes the rates of all. If all trials would take too long, long ones run with
+less data, at two sizes; times of the planned size are on the line through both, as NCCL's choice remains and
+messages repeat.
 
 An element that would lose too few frames for a mean loses more: the additional time is in proportion to the
-frames that are lost.
+frames that are lost. Waits for the transport's timeout, which only a lost last packet causes, are counted
+separately: a single one may be longer than the operation.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from fabricbench.backend.protocol import JobSummary, RefusedError, RunSummary
@@ -23,6 +27,7 @@ from fabricbench.plan.degradation import (
     LOSS_PPM,
     Element,
     Group,
+    Kind,
     State,
     degraded,
     elements_of,
@@ -42,8 +47,15 @@ from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.words import counted
 from fabricbench.work import collective_of, pattern_of
 
-_BUDGET_MS: Final = 200_000
-"""Estimated time of all runs of a backend on one core [ms]: they then run with less data."""
+_BUDGET_MS: Final = 240_000
+"""Estimated time of all runs of a backend on one core [ms], above which they run with less data."""
+_SHORTER_MIN: Final = 0.7
+"""Estimated time of a run with less data at most, compared with all data: in the first loop of NCCL's chunks
+less data have smaller chunks, not fewer."""
+_FLOWS_MIN_MS: Final = 10_000
+"""Estimated time of flows that is short enough in any case [ms]."""
+_FLOWS_MAX: Final = 4
+"""Estimated time of flows at most, compared with that of packets."""
 _TIME_MIN_MS: Final = 2_000
 """Estimated time of a run that is not shortened in any case [ms]."""
 _PS_PER_US: Final = 1_000_000
@@ -122,7 +134,9 @@ class JobTimes:
         trial: Index of its trial.
         backend: What ran it; empty if the job is unaffected, without a run.
         before_us: Time as it is [us].
-        after_us: Time with an element degraded, by its name [us]; none if the job stops.
+        after_us: Time with an element degraded, by its name [us], without waits for timeouts; none if the
+            job stops.
+        waits: How often it waits for the transport's timeout, on average.
         refused: Why it could not be run; else empty.
     """
 
@@ -131,6 +145,7 @@ class JobTimes:
     backend: str = ""
     before_us: float = 0.0
     after_us: Mapping[str, float | None] = field(default_factory=dict)
+    waits: float = 0.0
     refused: str = ""
 
 
@@ -180,6 +195,7 @@ class _Run:
     sizes: Sequence[int]
     before: Sequence[RunSummary | RefusedError]
     after: Sequence[RunSummary | RefusedError]
+    timeout_us: float
 
     @property
     def refusal(self) -> RefusedError | None:
@@ -197,8 +213,33 @@ class _Run:
             return before_us, _at(planned_bytes, self.sizes, after)
         if before_us is None or before[0] is None or after[0] is None:
             return before_us, None
-        losses = planned_bytes / self.sizes[0] * LOSS_PPM / self.case.loss_ppm
-        return before_us, before_us + losses * (after[0] - before[0])
+        added_us, waits = self._added_us(before[0], after[0])
+        return before_us, before_us + self._scale(planned_bytes) * (added_us - waits * self.timeout_us)
+
+    def waits(self, job: int, planned_bytes: int) -> float:
+        """Return how often a job waits for a timeout after the loss of a last packet, at the planned size.
+
+        A timeout is so much longer than the other additional time that the number of waits follows.
+        """
+        first = (self.before[0], self.after[0])
+        times = [_time_us(one["jobs"][job]) for one in first if not isinstance(one, RefusedError)]
+        if self.case.state is not State.LOSS or len(times) < len(first):
+            return 0.0
+        before, after = times
+        if before is None or after is None:
+            return 0.0
+        return self._scale(planned_bytes) * self._added_us(before, after)[1]
+
+    def _scale(self, planned_bytes: int) -> float:
+        """Return lost frames of the planned size and loss, as a multiple of those of the run."""
+        return planned_bytes / self.sizes[0] * LOSS_PPM / self.case.loss_ppm
+
+    def _added_us(self, before_us: float, after_us: float) -> tuple[float, int]:
+        """Return the additional time, at least that of its waits, and their number."""
+        added_us = after_us - before_us
+        # Other queue pairs go on during a wait.
+        waits = max(0, int((added_us + min(before_us, self.timeout_us / 2)) / self.timeout_us))
+        return max(added_us, waits * self.timeout_us), waits
 
 
 def _at(size: int, sizes: Sequence[int], times_us: Sequence[float | None]) -> float | None:
@@ -217,7 +258,8 @@ class _Model:
     def __init__(self, backend: str, trials: Sequence[PlannedTrial], cases: Sequence[_Case]) -> None:
         self.backend = backend
         self.cases = cases
-        limit_ms = max(_TIME_MIN_MS, _BUDGET_MS // max(1, len(cases) + len(trials)))
+        long = [case for case in cases if case.state is not State.DOWN or case.element.kind is Kind.LINK]
+        limit_ms = max(_TIME_MIN_MS, _BUDGET_MS // (len(long) + len(trials)))
         self.trials = [_affordable(trial, backend, limit_ms) for trial in trials]
 
     def run(self) -> list[_Run]:
@@ -240,7 +282,14 @@ class _Model:
         for (case, _), outcome in zip(after, outcomes[len(before) :], strict=True):
             of_case.setdefault(id(case), []).append(outcome)
         return [
-            _Run(case, self.backend, self.sizes(case.trial), of_trial[case.trial], of_case[id(case)])
+            _Run(
+                case,
+                self.backend,
+                self.sizes(case.trial),
+                of_trial[case.trial],
+                of_case[id(case)],
+                self.trials[case.trial][0].run_spec["transport"]["timeout_ps"] / _PS_PER_US,
+            )
             for case in self.cases
         ]
 
@@ -251,14 +300,33 @@ class _Model:
 
 def _affordable(trial: PlannedTrial, backend: str, limit_ms: int) -> list[PlannedTrial]:
     """Return the trial, or one with less data that takes an estimated time at most, and one with half."""
-    shorter = trial
+    planned_ms, shorter = _estimated_ms(trial, backend), trial
     for _ in range(3):
-        estimate = engine.estimate(shorter.spec_json, backend)
-        if estimate is None or estimate["time_ms"] <= limit_ms:
+        time_ms = _estimated_ms(shorter, backend)
+        if time_ms <= limit_ms:
             break
-        shorter = shortened(shorter, 0.9 * limit_ms / estimate["time_ms"])
+        shorter = shortened(shorter, 0.9 * limit_ms / time_ms)
     half = shortened(shorter, 0.5)
-    return [trial] if data_bytes(half) == data_bytes(shorter) or shorter is trial else [shorter, half]
+    saves_time = _estimated_ms(shorter, backend) < _SHORTER_MIN * planned_ms
+    return [shorter, half] if saves_time and data_bytes(half) < data_bytes(shorter) else [trial]
+
+
+def _estimated_ms(trial: PlannedTrial, backend: str) -> int:
+    """Return the estimated time of a trial [ms]; 0 if the backend refuses it."""
+    estimate = engine.estimate(trial.spec_json, backend)
+    return 0 if estimate is None else estimate["time_ms"]
+
+
+def _has_slow_flows(trial: PlannedTrial, index: int, elements: Sequence[Element]) -> bool:
+    """Whether flows of a degraded trial take much longer than packets.
+
+    The end of a flow changes the rates of those on its links: about half of the flows that share an adapter
+    for each chunk, as measured for 512 ranks.
+    """
+    adapters = (element for element in elements if element.kind is Kind.ADAPTER)
+    shared = max((adapter.load(index).queue_pairs for adapter in adapters), default=0) / 4
+    flows_ms = _estimated_ms(trial, FLOW) * shared
+    return flows_ms > max(_FLOWS_MIN_MS, _FLOWS_MAX * _estimated_ms(trial, SIMULATOR))
 
 
 def run_degraded(planned: Sequence[PlannedTrial], states: Sequence[State]) -> DegradedTrials:
@@ -286,11 +354,13 @@ def run_degraded(planned: Sequence[PlannedTrial], states: Sequence[State]) -> De
         if not is_unaffected(group, trial, state, elements)
         for element in group.computed
     ]
-    flows = _Model(FLOW, trials, [case for case in cases if case.state is not State.LOSS])
+    slow_flows = {index for index, trial in enumerate(trials) if _has_slow_flows(trial, index, elements)}
+    by_flows = [case for case in cases if case.state is not State.LOSS and case.trial not in slow_flows]
+    flows = _Model(FLOW, trials, by_flows)
     runs = flows.run()
     refused = [run.case for run in runs if run.refusal is not None]
-    lossy = [case for case in cases if case.state is State.LOSS]
-    packets = _Model(SIMULATOR, trials, [*refused, *lossy])
+    others = [case for case in cases if case.state is State.LOSS or case.trial in slow_flows]
+    packets = _Model(SIMULATOR, trials, [*refused, *others])
     packets.cases = [_lossier(case, trials, packets) for case in packets.cases]
     runs = [run for run in runs if run.refusal is None] + packets.run()
     return DegradedTrials(
@@ -341,9 +411,9 @@ def _job_times(name: str, number: int, trial: PlannedTrial, runs: Sequence[_Run]
     before_us = next(before for before, _ in times.values())
     if before_us is None:
         return JobTimes(name, index, backend, refused=f"{name} does not end on the fabric as it is")
-    return JobTimes(
-        name, index, backend, before_us, {element: after for element, (_, after) in times.items()}
-    )
+    after_us = {element: after for element, (_, after) in times.items()}
+    waits = fmean(run.waits(number, data_bytes(trial)) for run in runs)
+    return JobTimes(name, index, backend, before_us, after_us, waits)
 
 
 def _time_us(job: JobSummary) -> float | None:

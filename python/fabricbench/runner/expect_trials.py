@@ -8,17 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from signal import Signals
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.backend.protocol import Backend
+from fabricbench.backend.protocol import Backend, RefusedError
 from fabricbench.plan.engine import SIMULATOR, busiest_link
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
+from fabricbench.runner.lifted_bounds import lifted, times_us_of
 from fabricbench.runner.session import Session
+from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.store import Trial
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 SEEDS_MAX: Final = 10_000
 PLACEMENTS_MAX: Final = 1_000
+_FLOW: Final = "flow"
+"""The backend that is fast enough to run trials again with each bound lifted."""
 
 
 @dataclass(frozen=True)
@@ -154,11 +159,14 @@ class ExpectTrials:
     Attributes:
         draws: The trials, with their random choices.
         packets: Trials of the packet simulator that check those of the flow model.
+        gains: Gain of the bandwidth by each lifted bound, as a fraction, by the id of the trial: of trials of
+            the flow model with the first seed.
         stopped_by: The signal that ended it early; None if all trials ran.
     """
 
     draws: Sequence[Drawn]
     packets: Sequence[Trial] = ()
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     stopped_by: Signals | None = None
 
 
@@ -184,8 +192,37 @@ def run_expect(
         if outcome.stopped_by is not None:
             return ExpectTrials(drawn(parts), stopped_by=outcome.stopped_by)
     draws = drawn(parts)
+    gains = _gains(*parts[0], backend) if backend.name == _FLOW else {}
     if not check or backend.name == SIMULATOR:
-        return ExpectTrials(draws)
+        return ExpectTrials(draws, gains=gains)
     first_seed = loading.reload(parts[0][0].loaded, [f'backend="{SIMULATOR}"', "iterations=1"])
     outcome = session.run(first_seed, resume=True)
-    return ExpectTrials(draws, outcome.trials, outcome.stopped_by)
+    return ExpectTrials(draws, outcome.trials, gains, outcome.stopped_by)
+
+
+def _gains(part: Placed, trials: Sequence[Trial], backend: Backend) -> dict[str, dict[str, float]]:
+    """Return the gains of complete trials of the first seed; see `ExpectTrials.gains`.
+
+    A case that the flow model refuses with a lifted bound has none.
+    """
+    planned = {candidate.index: candidate for candidate in part.loaded.trials}
+    cases: dict[tuple[str, str], dict[int, tuple[PlannedTrial, str]]] = {}
+    for trial in trials:
+        first = planned[trial.facts.position]
+        if trial.status == "complete" and first.iteration == 0 and not first.is_solo:
+            sizes = cases.setdefault((first.variant, str(first.case.axes)), {})
+            sizes[first.data_size_bytes] = (first, trial.id)
+    runs = UnrecordedTrials(backend)
+    gains: dict[str, dict[str, float]] = {}
+    for sizes in cases.values():
+        of_case = [one for one, _ in sizes.values()]
+        try:
+            times = dict(zip(sizes, times_us_of(runs, of_case), strict=True))
+            by_bound = lifted(runs, of_case, times)
+        except RefusedError:
+            continue
+        for size, (_, trial_id) in sizes.items():
+            gains[trial_id] = {
+                name: lift.before_us[size] / lift.after_us[size] - 1 for name, lift in by_bound.items()
+            }
+    return gains

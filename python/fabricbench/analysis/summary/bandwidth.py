@@ -129,14 +129,15 @@ class _Servers:
         Each server receives all data of a collective but its own part, over its adapters; each GPU receives
         what GPUs of its server have for it over the scale-up domain, but for the one whose data come from
         the network. Where its switches reduce (NVLS), a GPU sends all data once, and the part of which it is
-        the head again.
+        the head again. Of measured results `assumed_algorithm` is that of NCCL's log or of the plan.
         """
         collective = pattern["collective"]
         ranks, of_server = self.servers * self.gpus, self.adapters * adapter
         if self.gpus == 1:
             return of_server
         if collective in _ONCE_PER_SERVER:
-            if collective == "all-reduce" and pattern["algorithm"] in _NVLS:
+            algorithm = pattern["algorithm"] or pattern.get("assumed_algorithm")
+            if collective == "all-reduce" and algorithm in _NVLS:
                 scale_up *= 2 * _all_but_one(ranks) * self.gpus / (self.gpus + 1)
             elif self.servers > 1:
                 scale_up *= self.gpus / (self.gpus - 1)

@@ -233,7 +233,9 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note("hint: the same command goes on with the rest")
         raise typer.Exit(128 + trials.stopped_by)
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
-    expectation = report.expectation(loaded.plan.name, carrier.name, settings, trials.draws, trials.packets)
+    expectation = report.expectation(
+        loaded.plan.name, carrier.name, settings, trials.draws, trials.packets, trials.gains
+    )
     write(_formatted(expectation, output, importing.PROGRAMS))
     if warning := report.far_text(expectation):
         note(f"warning: {warning}")

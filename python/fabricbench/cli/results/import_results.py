@@ -90,14 +90,12 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial], file: str) -> str:
-    """Return the commands that simulate the same sizes and compare both."""
+    """Return the commands that simulate the same sizes, compare both, and show the expected curve."""
     kind, sizes = plan_sizes(loaded, trials)
     changes = "".join(f" -s '{override}'" for override in loaded.overrides)
     swept = ", ".join(map(str, sizes))
-    compare = f"compare --by size {trials[0].id} latest"
-    if pooled_jobs(trials[0]) > 1:
-        compare = f"explain {file} --plan {plan}{changes}"  # adds up the jobs of the plan
-    return (
-        f"hint: simulate the same: fabricbench run {plan}{changes} -s 'sweep.{kind}_size=[{swept}]'\n"
-        f"hint: then compare: fabricbench {compare}"
-    )
+    lines = [f"simulate the same: fabricbench run {plan}{changes} -s 'sweep.{kind}_size=[{swept}]'"]
+    if pooled_jobs(trials[0]) == 1:
+        lines.append(f"then compare: fabricbench compare --by size {trials[0].id} latest")
+    lines.append(f"set it next to the expected curve: fabricbench explain {file} --plan {plan}{changes}")
+    return "\n".join(f"hint: {line}" for line in lines)

@@ -77,7 +77,7 @@ def _cluster_page(expectation: ClusterExpectation, benchmarks: Mapping[str, str]
 def _answer(curve: Curve) -> Answer:
     point = curve.points[-1]
     text = f"{number(point.busbw.median, 4)} GB/s"
-    about = f"at {data_size(point.data_size_bytes)}; bound: {cluster_curves.bound_text(point)}"
+    about = f"at {data_size(point.data_size_bytes)}; bound: {expected.bound_text(point)}"
     return Answer(curve.collective, text, about, section=curve.collective)
 
 

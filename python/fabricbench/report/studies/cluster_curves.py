@@ -12,7 +12,14 @@ from typing import Any, Final, Protocol
 
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.studies.expected import NCCL_MARGIN, constant_ratio, nccl_size, rounded_down
+from fabricbench.report.studies.expected import (
+    NCCL_MARGIN,
+    bound_text,
+    constant_ratio,
+    gain_text,
+    nccl_size,
+    rounded_down,
+)
 from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
 from fabricbench.results.studies.cluster_curve import CollectiveTimes, Curve, Point, curve_of
 from fabricbench.results.studies.expected import Range
@@ -25,8 +32,6 @@ _ACCEPTED_FROM_BYTES: Final = 1 << 20
 """Smallest size for acceptance: below, hosts decide, which the model has none of."""
 _WIDTH: Final = 100
 """Longest line of the legend."""
-_GAIN_MAX: Final = 10.0
-"""Largest gain written out."""
 _RANGE: Final = ("least", "lower", "median", "upper", "most")
 
 
@@ -167,7 +172,7 @@ def curve_table(expectation: ClusterExpectation, curve: Curve) -> tuple[list[Col
                     *(mark + number(busbw[name], 4) for name in names),
                     number(point.ideal_percent, 3),
                     bound_text(point),
-                    _gain(point.gain),
+                    gain_text(point),
                 ]
             )
         )
@@ -180,19 +185,6 @@ def choice_text(point: Point) -> str:
     return " ".join(part for part in (algorithm or "", protocol, str(channels)) if part)
 
 
-def bound_text(point: Point) -> str:
-    """Return the bound of a size in words."""
-    if point.bound is None:
-        return "none alone"
-    return point.bound if point.is_certain else f"{point.bound} (possible)"
-
-
-def _gain(gain: float) -> str:
-    if gain > _GAIN_MAX:
-        return f">{100 * _GAIN_MAX:.0f} %"
-    return f"{100 * max(gain, 0.0):.0f} %"
-
-
 def curve_series(expectation: ClusterExpectation, curve: Curve) -> ExpectedSeries:
     """Return a curve for the picture."""
     points = [
@@ -203,7 +195,7 @@ def curve_series(expectation: ClusterExpectation, curve: Curve) -> ExpectedSerie
             point.ideal_gb_per_s,
             choice_text(point),
             point.bound or "none alone",
-            _gain(point.gain),
+            gain_text(point),
         )
         for point in curve.points
     ]

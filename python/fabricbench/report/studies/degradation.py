@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
 from fabricbench.results.studies.degradation import (
     STOPPED,
     Degraded,
@@ -23,7 +23,7 @@ from fabricbench.work import pattern_of
 _SMALL: Final = 0.0005
 """Change below which nothing is lost, as a fraction."""
 _PLURALS: Final = {"switch": "switches"}
-_FLOW, _SIM = "flow", "sim"
+_MODELS: Final = {"flow": "flow model", "sim": "packets"}
 
 
 @dataclass(frozen=True)
@@ -169,14 +169,30 @@ def notes(degradation: Degradation) -> Iterator[str]:
     yield "the same load, or one between; `-`: no data use them, so nothing is lost"
     yield "half rate: of an adapter or link in both directions, of a switch on all its links. down: after the"
     yield "routes have changed; `stops`: no other path. 1e-4 loss: of frames in each direction"
-    backends = {effect.backend for row in degradation.rows for effect in row.effects}
-    if _FLOW in backends:
-        yield f"half rate, down: flow model{_less(degradation, _FLOW)}"
-    if _SIM in backends:
-        yield f"1e-4 loss: packets{_less(degradation, _SIM)}, on average; waits for timeouts included"
+    for backend, name in _MODELS.items():
+        if used := _used(degradation, backend):
+            yield f"{name}: {used}{_less(degradation, backend)}"
+    waits, job = max((effect.waits, effect.job) for row in degradation.rows for effect in row.effects)
+    if waits:
+        yield "not in the changes: a lost last packet waits for the timeout of the transport, on average"
+        yield f"{number(waits, 2)} times an operation of {job}, with the worst element"
     for reason in dict.fromkeys(effect.refused for row in degradation.rows for effect in row.effects):
         if reason:
             yield f"?: {reason}"
+
+
+def _used(degradation: Degradation, backend: str) -> str:
+    """Return the states that a backend ran, each with its jobs unless these are all."""
+    jobs_by_state: dict[str, list[str]] = {}
+    for row in degradation.rows:
+        for effect in row.effects:
+            if effect.backend == backend:
+                jobs = jobs_by_state.setdefault(row.state, [])
+                jobs += [] if effect.job in jobs else [effect.job]
+    return ", ".join(
+        state if len(jobs) == len(degradation.jobs) else f"{state} ({', '.join(jobs)})"
+        for state, jobs in sorted(jobs_by_state.items())
+    )
 
 
 def _less(degradation: Degradation, backend: str) -> str:
@@ -199,6 +215,7 @@ def rows_of(degradation: Degradation) -> list[dict[str, Any]]:
             "change_worst": effect.worst,
             "change_least": effect.least,
             "stops": effect.worst == STOPPED,
+            "timeout_waits": effect.waits,
             "backend": effect.backend or None,
             "refused": effect.refused or None,
         }
@@ -230,6 +247,7 @@ def degradation_json(degradation: Degradation) -> str:
                         "change_least": effect.least,
                         "stops": effect.worst == STOPPED,
                         "changes": effect.changes,
+                        "timeout_waits": effect.waits,
                         "backend": effect.backend or None,
                         "refused": effect.refused or None,
                     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 from fabricbench.analysis.causes.diagnosis import CAUSES
@@ -14,6 +15,7 @@ from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE
 from fabricbench.report.documents.diagnosis import insight_of
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.results.studies.bounds import Bounded
 from fabricbench.results.studies.expected import (
     SLOWEST,
     TIME,
@@ -36,6 +38,8 @@ FAR_PERCENT: Final = 5.0
 """A model with a larger deviation from the packet simulator is not used for limits."""
 NCCL_MARGIN: Final = 0.9
 """nccl-tests fails below this share of NCCL_TESTS_MIN_BW (`check_avg_bw * 0.9` in src/common.cu)."""
+_GAIN_MAX: Final = 10.0
+"""Largest gain written out."""
 _SUFFIXES: Final = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
 
 
@@ -92,15 +96,30 @@ class Settings:
 
 
 def expectation(
-    plan: str, backend: str, settings: Settings, draws: Sequence[Draw], packets: Sequence[Trial] = ()
+    plan: str,
+    backend: str,
+    settings: Settings,
+    draws: Sequence[Draw],
+    packets: Sequence[Trial] = (),
+    gains: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> Expectation:
-    """Return the expectation of a plan from its finished trials and packet trials to check them."""
+    """Return the expectation of a plan.
+
+    Args:
+        plan: Its name.
+        backend: Backend of the trials.
+        settings: Parameters.
+        draws: Finished trials.
+        packets: Trials of the packet simulator that check them.
+        gains: Gains by lifted bounds of some trials, by their id.
+    """
     results = expectations(
         draws,
         false_alarm=settings.false_alarm,
         allowance=settings.allowance,
         as_one=settings.as_one,
         causes=_leading_causes,
+        gains=gains,
     )
     parameters = (settings.seeds, settings.placements, settings.false_alarm, settings.allowance)
     return Expectation(plan, backend, *parameters, results, checked(draws, packets))
@@ -150,6 +169,8 @@ def range_table(expectation: Expectation) -> tuple[list[Column], list[Row]]:
     columns.append(Column(("metric",), is_text=True))
     columns += [Column((name,)) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
     columns += [Column(("spread", "%")), Column(("accept",), is_text=True)]
+    has_bounds = any(result.gains for result in expectation.main)
+    columns += [Column(("bound",), is_text=True), Column(("gain if", "lifted"))] if has_bounds else []
     rows: list[Row] = []
     for result in expectation.main:
         limits = {limit.metric: limit for limit in result.limits}
@@ -171,12 +192,32 @@ def range_table(expectation: Expectation) -> tuple[list[Column], list[Row]]:
                         *numbers,
                         f"{values.spread_percent:.1f}",
                         accept,
+                        *(_bound_cells(result, number) if has_bounds else []),
                     ]
                 )
             )
         if not result.ranges:
-            rows.append(Row([*heads, "incomplete", *[""] * 7], Style.RED))
+            rows.append(Row([*heads, "incomplete", *[""] * (9 if has_bounds else 7)], Style.RED))
     return columns, rows
+
+
+def _bound_cells(result: Expected, row: int) -> list[str]:
+    """Return bound and gain for the first row of a result."""
+    return ["", ""] if row or not result.gains else [bound_text(result), gain_text(result)]
+
+
+def bound_text(result: Bounded) -> str:
+    """Return the bound of a result in words."""
+    if result.bound is None:
+        return "none alone"
+    return result.bound if result.is_certain else f"{result.bound} (possible)"
+
+
+def gain_text(result: Bounded) -> str:
+    """Return the gain of the bandwidth if the bound of a result were lifted."""
+    if result.gain > _GAIN_MAX:
+        return f">{100 * _GAIN_MAX:.0f} %"
+    return f"{100 * max(result.gain, 0.0):.0f} %"
 
 
 def _number(value: float) -> str:
@@ -272,6 +313,8 @@ def plan_series(expectation: Expectation) -> list[ExpectedSeries]:
                 limit.minimum if limit else None,
                 100 * busbw.median / share.median if share and share.median else None,
                 result.choice,
+                (result.bound or "none alone") if result.gains else "",
+                gain_text(result) if result.gains else "",
             )
             curves.setdefault(name, []).append(point)
     return [ExpectedSeries(name, points) for name, points in curves.items()]
@@ -336,6 +379,7 @@ def _object(result: Expected) -> dict[str, Any]:
             }
             for limit in result.limits
         ],
+        "gains": dict(result.gains),
         "decides": list(result.decides),
     }
 

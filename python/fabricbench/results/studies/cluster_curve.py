@@ -1,8 +1,7 @@
 """Expected curve of a collective on a cluster: results by data size, and the bound at each size.
 
 Times are those of trials, and on the line through the two nearest trials of the same choice of NCCL. The gain
-of a lifted bound is that of the bandwidth. The bound is the lift with the largest gain. It is certain if it
-gains `NOISE` at least, and that much more than the next.
+of a lifted bound is that of the bandwidth.
 """
 
 from __future__ import annotations
@@ -11,16 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from fabricbench.analysis.summary.bandwidth import bus_factor, busbw_limit, ideal_goodput_gb_per_s
+from fabricbench.results.studies.bounds import Bounded
 from fabricbench.results.studies.expected import Range
 from fabricbench.work import pattern_of
-
-NOISE: Final = 0.03
-"""Gain by which a bound is distinguished from others, as a fraction."""
-_GAIN_MIN: Final = 0.003
-
 
 Choice = tuple[str | None, str, int]
 """NCCL's algorithm, none for transfers; protocol; channels."""
@@ -75,7 +70,7 @@ class CollectiveTimes(Protocol):
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Bounded):
     """Expected result at a data size.
 
     Attributes:
@@ -95,23 +90,6 @@ class Point:
     busbw_gb_per_s: Sequence[float]
     ideal_percent: float | None
     gains: Mapping[str, float]
-
-    @property
-    def bound(self) -> str | None:
-        """The bound whose lift gains most; none if no single one gains anything."""
-        name = max(self.gains, key=self.gains.__getitem__, default=None)
-        return name if name is not None and self.gains[name] >= _GAIN_MIN else None
-
-    @property
-    def gain(self) -> float:
-        """Gain by lifting the bound."""
-        return max(self.gains.values(), default=0.0)
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the bound gains more than noise, and by that more than any other."""
-        first, *others = sorted(self.gains.values(), reverse=True)
-        return first >= NOISE and all(first - other >= NOISE for other in others)
 
     @property
     def busbw(self) -> Range:

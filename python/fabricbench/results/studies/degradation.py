@@ -69,6 +69,10 @@ class TimesLike(Protocol):
         """Time with an element degraded, by its name [us]; none if the job stops."""
 
     @property
+    def waits(self) -> float:
+        """How often it waits for the transport's timeout, on average."""
+
+    @property
     def refused(self) -> str:
         """Why it could not be run; else empty."""
 
@@ -97,12 +101,14 @@ class Effect:
         job: Name of the job.
         backend: What ran it; empty if the job is unaffected, without a run.
         changes: Change of the bandwidth for each element that was run, by its name, as a fraction.
+        waits: How often the job waits for the transport's timeout, on average; not in the changes.
         refused: Why it could not be run; else empty.
     """
 
     job: str
     backend: str
     changes: Mapping[str, float]
+    waits: float
     refused: str
 
     @property
@@ -173,4 +179,4 @@ def _effect(times: TimesLike, label: str) -> Effect:
         name: STOPPED if after_us is None else times.before_us / after_us - 1
         for name, after_us in times.after_us.items()
     }
-    return Effect(label or times.job, times.backend, changes, times.refused)
+    return Effect(label or times.job, times.backend, changes, times.waits, times.refused)

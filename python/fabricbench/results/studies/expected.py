@@ -13,11 +13,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from fabricbench.analysis.summary.bandwidth import bus_factor
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.results.job_reports import JobReport, reports_of_run
+from fabricbench.results.studies.bounds import Bounded
 from fabricbench.store import Trial
 from fabricbench.work import nccl_text
 
@@ -100,7 +102,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expected(Bounded):
     """Expected results of one job at one size, in one variant.
 
     Attributes:
@@ -115,6 +117,7 @@ class Expected:
         ranges: Range of each metric that could be measured, by name.
         limits: Limits for acceptance; each of several sizes has its own.
         choice: NCCL's algorithm, protocol and channels; empty without NCCL, and where jobs differ in them.
+        gains: Gain of the bandwidth by each lifted bound, as a fraction; empty if unknown.
         decides: Sentences on the deciding factors, each with its evidence.
         values: The values of the bus bandwidth, in the order of placements and seeds.
     """
@@ -130,6 +133,7 @@ class Expected:
     ranges: Mapping[str, Range]
     limits: Sequence[Limit] = ()
     choice: str = ""
+    gains: Mapping[str, float] = field(default_factory=dict)
     decides: Sequence[str] = ()
     values: Sequence[tuple[tuple[int, int], float]] = field(default=(), repr=False)
 
@@ -183,6 +187,7 @@ def expectations(
     allowance: float = 0.0,
     as_one: bool = False,
     causes: Causes | None = None,
+    gains: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> list[Expected]:
     """Return the expected results at each size, variant and swept value: of each job, and of all together.
 
@@ -192,6 +197,7 @@ def expectations(
         allowance: Difference of a limit from the order statistic, as a fraction of it.
         as_one: Whether all jobs of a trial are one operation of nccl-tests, as rings on rails are.
         causes: Finds causes in the record of a trial.
+        gains: Gains by lifted bounds of some trials, by their id; they are those of the slowest job.
     """
     groups: dict[tuple[object, ...], list[_Row]] = {}
     reports = _reports_by_trial([draw.trial for draw in draws])
@@ -204,7 +210,13 @@ def expectations(
             key = (str(facts.axes), facts.variant, row.job, facts.data_size_bytes)
             groups.setdefault(key, []).append(row)
     results = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
-    return [result for result in results if result is not None]
+    return [
+        result
+        if len(reports[rows[0].draw.trial.id]) > 1 and result.is_of_one_job
+        else replace(result, gains=own)
+        for rows, result in zip(groups.values(), results, strict=True)
+        for own in [next((gains[row.draw.trial.id] for row in rows if row.draw.trial.id in gains), {})]
+    ]
 
 
 def _reports_by_trial(trials: Sequence[Trial]) -> dict[str, list[JobReport]]:
@@ -265,15 +277,13 @@ def _together(rows: Sequence[_Row]) -> _Row:
     return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, choice, is_complete, metrics)
 
 
-def _expected(
-    rows: Sequence[_Row], false_alarm: float, allowance: float, causes: Causes | None
-) -> Expected | None:
+def _expected(rows: Sequence[_Row], false_alarm: float, allowance: float, causes: Causes | None) -> Expected:
     complete = [row for row in rows if row.is_complete]
     first, facts = rows[0], rows[0].draw.trial.facts
     if not complete:
         return Expected(
             facts.variant, first.job, first.collective, first.ranks, first.data_size_bytes, facts.axes,
-            0, len(rows), {}, (), first.choice, (f"none of {len(rows)} trials completed",),
+            0, len(rows), {}, (), first.choice, {}, (f"none of {len(rows)} trials completed",),
         )  # fmt: skip
     names = [m.name for m in METRICS if all(m.name in row.metrics for row in complete)]
     values = {name: [row.metrics[name] for row in complete] for name in names}
@@ -297,6 +307,7 @@ def _expected(
         {name: Range.of(values[name]) for name in names},
         limits,
         first.choice,
+        {},
         tuple(_deciding(complete, causes)),
         bus,
     )

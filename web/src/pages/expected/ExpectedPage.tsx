@@ -80,7 +80,7 @@ function ClusterForm({ choices, start, onSubmit }: FormProps) {
         <NumberInput
           label="Servers"
           w={110}
-          min={2}
+          min={1}
           max={choices.servers_max}
           allowDecimal={false}
           value={cluster.servers}
