@@ -47,11 +47,10 @@ from fabricbench.runner.unrecorded_trials import UnrecordedTrials
 from fabricbench.words import counted
 from fabricbench.work import collective_of, pattern_of
 
-_BUDGET_MS: Final = 240_000
+_BUDGET_MS: Final = 180_000
 """Estimated time of all runs of a backend on one core [ms], above which they run with less data."""
 _SHORTER_MIN: Final = 0.7
-"""Estimated time of a run with less data at most, compared with all data: in the first loop of NCCL's chunks
-less data have smaller chunks, not fewer."""
+"""Estimated time and chunks of a run with less data at most, compared with all data."""
 _FLOWS_MIN_MS: Final = 10_000
 """Estimated time of flows that is short enough in any case [ms]."""
 _FLOWS_MAX: Final = 4
@@ -308,7 +307,20 @@ def _affordable(trial: PlannedTrial, backend: str, limit_ms: int) -> list[Planne
         shorter = shortened(shorter, 0.9 * limit_ms / time_ms)
     half = shortened(shorter, 0.5)
     saves_time = _estimated_ms(shorter, backend) < _SHORTER_MIN * planned_ms
-    return [shorter, half] if saves_time and data_bytes(half) < data_bytes(shorter) else [trial]
+    is_linear = _has_fewer_chunks(trial, shorter) and _has_fewer_chunks(shorter, half)
+    return [shorter, half] if saves_time and is_linear else [trial]
+
+
+def _has_fewer_chunks(trial: PlannedTrial, shorter: PlannedTrial) -> bool:
+    """Whether a trial with less data repeats its messages less often, so that times are on a line.
+
+    In NCCL's first loops less data have smaller chunks, not fewer. Transfers without NCCL are one chunk each.
+    """
+    if not any(collective_of(job).get("nccl") for job in trial.run_spec["jobs"]):
+        return data_bytes(shorter) < data_bytes(trial)
+    estimates = [engine.estimate(one.spec_json, FLOW) for one in (trial, shorter)]
+    longer, less = (0 if estimate is None else estimate["chunks"] for estimate in estimates)
+    return less < _SHORTER_MIN * longer
 
 
 def _estimated_ms(trial: PlannedTrial, backend: str) -> int:

@@ -11,7 +11,7 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import OverridesOption
 from fabricbench.cli.output import Format, has_colour, note, warn, write
-from fabricbench.plan.cluster import TOPOLOGIES, Cluster, option_problem
+from fabricbench.plan.cluster import TOPOLOGIES, Cluster, collectives_named, option_problem
 from fabricbench.plan.degradation import State
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.html.degradation_page import write_degradation_page
@@ -157,4 +157,5 @@ def _plans_of_cluster(
         raise option_problem("--servers", "nothing", "a number of servers", "such as --servers 64")
     cluster = Cluster(server, servers, topology or TOPOLOGIES[0])
     cluster.check()
-    return of_cluster(cluster, collectives or ["all-reduce"], _SIZE, overrides)
+    names = collectives_named(collectives or ["all-reduce"])
+    return of_cluster(cluster, names, _SIZE, overrides)

@@ -10,13 +10,10 @@ from fabricbench import __version__
 from fabricbench.figures.links.loss_map import MAX_LINKS, loss_map
 from fabricbench.report.html.page_parts import (
     Answer,
-    Cell,
-    Column,
     NotePart,
     Page,
     Part,
     PlotPart,
-    Row,
     Section,
     TablePart,
     Tone,
@@ -24,7 +21,6 @@ from fabricbench.report.html.page_parts import (
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
 from fabricbench.report.studies.degradation import Degradation, change_text, columns_and_rows, notes
-from fabricbench.report.terminal.text_table import Style
 from fabricbench.results.studies.degradation import STOPPED
 from fabricbench.words import counted
 
@@ -97,12 +93,4 @@ def _map(degradation: Degradation, state: str) -> list[Part]:
 
 
 def _table(degradation: Degradation) -> list[Part]:
-    columns, rows = columns_and_rows(degradation)
-    table = TablePart(
-        [Column(" ".join(column.head), numeric=not column.is_text) for column in columns],
-        [
-            Row([Cell(cell, tone="bad" if row.style is Style.RED else "") for cell in row.cells])
-            for row in rows
-        ],
-    )
-    return [table, *map(NotePart, notes(degradation))]
+    return [TablePart.of(*columns_and_rows(degradation)), *map(NotePart, notes(degradation))]
