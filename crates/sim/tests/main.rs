@@ -22,6 +22,7 @@ mod live;
 mod loss;
 mod mpi;
 mod nic_throughput;
+mod one_server;
 mod open_loop;
 mod paths;
 mod pools;

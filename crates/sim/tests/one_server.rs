@@ -2,9 +2,7 @@
 
 #![expect(clippy::float_arithmetic, reason = "measured times are compared with formulas")]
 
-mod common;
-
-use common::{collective, collective_of, run, single_switch};
+use crate::common::{collective, collective_of, run, single_switch};
 use spec::{
     NcclAlgorithm, NcclConfig, NcclOneServer, NcclPeers, NcclProtocol, QpMode, RunSpec, RunStatus,
     ScaleUpCopies, ServerSpec,

@@ -19,6 +19,7 @@
 //! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
 #![allow(clippy::print_stdout, clippy::float_arithmetic, reason = "a benchmark prints its measurements")]
 
+#[allow(dead_code, reason = "the tests use all of it")]
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod measure;
