@@ -153,8 +153,8 @@ def test_failures_are_refused_by_field_and_line(tmp_path: Path, failure: str) ->
     (tmp_path / "flows.yaml").write_text(text)
     finished = call("run", "flows.yaml", "--backend", "flow", cwd=tmp_path)
     assert finished.returncode == 2
-    assert finished.stderr.startswith("error: flows.yaml:3: fabric.failures: found ")
-    assert "allowed: none: flows lose no packets" in finished.stderr
+    assert finished.stderr.startswith("error: flows.yaml:3: fabric.failures.0.")
+    assert "from the start (the flow model covers no more)" in finished.stderr
     assert "hint: `--backend sim` simulates packets" in finished.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -145,9 +146,12 @@ def test_a_running_run_is_cancelled_and_resumed(server: Live) -> None:
 def test_a_worker_that_is_killed_leaves_an_interrupted_run(server: Live) -> None:
     run_id = server.submit(ENDLESS, set=["seed=12"])
     server.until(run_id, in_second_trial)
-    os.kill(server.worker(), signal.SIGKILL)
+    worker = server.worker()
+    os.kill(worker, signal.SIGKILL)
     run = server.until_state(run_id, "interrupted")
-    assert run["message"] == "its worker was ended by SIGKILL"
+    # Another worker may notice it first.
+    ended = f"process {worker} on {socket.gethostname()} ended before the run did"
+    assert run["message"] in {"its worker was ended by SIGKILL", ended}
     assert [trial["status"] for trial in run["trials"]] == ["complete", "interrupted"]
     assert Workspace.open(server.root).trials(states=("running",)) == []
 
