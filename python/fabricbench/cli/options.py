@@ -36,6 +36,30 @@ PlanArgument = Annotated[
     str,
     typer.Argument(metavar="PLAN", autocompletion=completion.plans, help="A shipped plan's name, or a file."),
 ]
+PlanOrClusterArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PLAN",
+        autocompletion=completion.plans,
+        help="A shipped plan's name, or a file; none with --cluster.",
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SERVER",
+        autocompletion=completion.servers,
+        help="Without a plan: a shipped server, such as dgx-h100, or a file of one.",
+    ),
+]
+ServersOption = Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")]
+TopologyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
+    ),
+]
 OverridesOption = Annotated[
     list[str] | None,
     typer.Option(

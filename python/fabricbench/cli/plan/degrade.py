@@ -8,8 +8,13 @@ from typing import Annotated
 
 import typer
 
-from fabricbench.cli import completion
-from fabricbench.cli.options import OverridesOption
+from fabricbench.cli.options import (
+    ClusterOption,
+    OverridesOption,
+    PlanOrClusterArgument,
+    ServersOption,
+    TopologyOption,
+)
 from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.plan.cluster import TOPOLOGIES, Cluster, collectives_named, option_problem
 from fabricbench.plan.degradation import State
@@ -25,30 +30,10 @@ _SIZE = "1GB"
 
 
 def degrade_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
-    plan: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PLAN",
-            autocompletion=completion.plans,
-            help="A shipped plan's name, or a file; none with --cluster.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SERVER",
-            autocompletion=completion.servers,
-            help="Without a plan: a shipped server, such as dgx-h100, or a file of one.",
-        ),
-    ] = None,
-    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
-        ),
-    ] = None,
+    plan: PlanOrClusterArgument = None,
+    cluster: ClusterOption = None,
+    servers: ServersOption = None,
+    topology: TopologyOption = None,
     collectives: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,13 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from fabricbench import importing
-from fabricbench.cli import completion
 from fabricbench.cli.options import (
+    ClusterOption,
     ForceOption,
     JobsOption,
     OverridesOption,
+    PlanOrClusterArgument,
     QuickOption,
+    ServersOption,
     TimeLimitOption,
+    TopologyOption,
     VariantsOption,
     WorkspaceOption,
 )
@@ -50,30 +53,10 @@ class ExpectFormat(StrEnum):
 
 
 def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
-    plan: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PLAN",
-            autocompletion=completion.plans,
-            help="A shipped plan's name, or a file; none with --cluster.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SERVER",
-            autocompletion=completion.servers,
-            help="Without a plan: a shipped server, such as dgx-h100, or a file of one.",
-        ),
-    ] = None,
-    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
-        ),
-    ] = None,
+    plan: PlanOrClusterArgument = None,
+    cluster: ClusterOption = None,
+    servers: ServersOption = None,
+    topology: TopologyOption = None,
     switch: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="SONiC configuration (config_db.json) of the cluster's switches."),

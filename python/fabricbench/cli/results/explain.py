@@ -15,7 +15,9 @@ from fabricbench.cli.options import (
     ForceOption,
     FormatOption,
     OverridesOption,
+    ServersOption,
     TimeLimitOption,
+    TopologyOption,
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
@@ -121,14 +123,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             help="Of a file, without a plan: a shipped server, such as dgx-h100, or a file of one.",
         ),
     ] = None,
-    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers of the cluster.")] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Fabric of the cluster: rail-optimised (default), leaf-spine, single-switch, full-mesh.",
-        ),
-    ] = None,
+    servers: ServersOption = None,
+    topology: TopologyOption = None,
     version: Annotated[
         str | None,
         typer.Option(
