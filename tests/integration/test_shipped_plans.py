@@ -30,6 +30,16 @@ SHARED_PORTS = "imb-dynamic-ecn"
 """Plans with several ranks behind a port, whose ideal is unknown."""
 
 
+OTHER_JOBS = {
+    "bmwg-zero-loss",
+    "bmwg-pfc-deadlock",
+    "bmwg-inference-balance",
+    "isolation-background",
+    "whole-cluster",
+}
+"""Plans whose variants differ in their jobs, as those of `cx5-*`, or whose search tries other values."""
+
+
 def program(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [str(PROGRAM), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -64,10 +74,11 @@ def check(trial: dict[str, Any]) -> None:
 def check_ratios(trials: list[dict[str, Any]]) -> None:
     """Check that a variant is the reference of itself, and has ratios to the reference otherwise."""
     for trial in trials:
-        reference = trial["reference"]
-        if reference is None:
+        if trial["plan"].startswith("cx5-") or trial["plan"] in OTHER_JOBS:
             continue
+        reference = trial["reference"]
         ratios = set(reference["ratios"].values())
+        assert any(ratios), trial["variant"]
         if trial["variant"] == reference["variant"]:
             assert ratios <= {1, None}
 
@@ -81,7 +92,7 @@ def test_a_shipped_plan_runs_and_has_a_report(plan: str, tmp_path: Path) -> None
     assert trials
     for trial in trials:
         check(trial)
-    check_ratios([trial for trial in trials if "/" not in trial["variant"]])
+    check_ratios([trial for trial in trials if "/" not in trial["variant"] and trial["variant"] != "base"])
     finished = program("report", "latest", "--workspace", workspace, "-o", tmp_path / "report.html")
     assert finished.returncode == 0, finished.stderr
     assert "</html>" in (tmp_path / "report.html").read_text().lower()
