@@ -181,7 +181,7 @@ def test_metrics_are_open_metrics(reader: TestClient) -> None:
 
 
 def test_the_dashboard_asks_for_what_the_server_has(reader: TestClient) -> None:
-    reader.get("/api/v1/plans")
+    reader.get("/api/v1/trials")
     families = text_string_to_metric_families(reader.get("/metrics").text)  # type: ignore[no-untyped-call]
     samples = {sample.name: set(sample.labels) for family in families for sample in family.samples}
     panels = json.loads(DASHBOARD.read_text())["panels"]
