@@ -26,7 +26,7 @@ from fabricbench.figures.figure import CHANNELS, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, significant, time_scale
 
-_MAX_LABELS: Final = 64
+_MAX_LABELS: Final = 40
 _PS_PER_NS: Final = 1000
 
 Row = dict[str, Any]
