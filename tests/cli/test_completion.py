@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,19 @@ MAIN = "import sys; from fabricbench.cli.main import main; main()"
 HEAVY = {"polars", "pyarrow", "plotly", "rich"}
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a plan and a workspace with its trials."""
+    folder = tmp_path_factory.mktemp("completion")
+    (folder / "small.yaml").write_text(PLAN)
+    assert call("run", "small.yaml", cwd=folder).returncode == 0
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "small.yaml").write_text(PLAN)
-    assert call("run", "small.yaml", cwd=tmp_path).returncode == 0
-    return tmp_path
+def folder(filled: Path, tmp_path: Path) -> Path:
+    """A copy, which the test may change."""
+    return shutil.copytree(filled, tmp_path / "copy")
 
 
 def asked(folder: Path, script: str = MAIN, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.targets import TARGETS, Case, judgement
+from tests.support.soak import times
 
 ROOT = Path(__file__).parents[2]
-COUNT = os.environ.get("FABRICBENCH_FUZZ_COUNT", "60")
+COUNT = os.environ.get("FABRICBENCH_FUZZ_COUNT", str(times(30, 300)))
 """Cases of each target; `python -m tests.fuzz` has thousands."""
 
 
@@ -50,5 +51,6 @@ def test_a_number_makes_the_same_case_whatever_was_made_before(target: str) -> N
     def case(number: int) -> Case:
         return TARGETS[target].make(random.Random(number))
 
-    once = [case(number) for number in range(30)]
-    assert [case(number) for number in reversed(range(30))] == once[::-1]
+    numbers = range(times(10, 100))
+    once = [case(number) for number in numbers]
+    assert [case(number) for number in reversed(numbers)] == once[::-1]

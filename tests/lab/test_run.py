@@ -76,6 +76,7 @@ def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str)
     assert [row["dropped_frames"] for row in trial.tables.table("ports").to_pylist()] == [0] * 32
 
 
+@pytest.mark.soak
 def test_two_jobs_share_the_hosts_of_a_lab(tmp_path: Path) -> None:
     """A ring and an all-to-all among the same ranks, each next to its own prediction."""
     pairs = {"name": "pairs", "ranks": "all", "collective": "all-to-all"}

@@ -26,7 +26,7 @@ from fabricbench.measured.reading import FORMATS, read
 from fabricbench.store import Workspace
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.suffix != ".md")
-IMPORTS = int(os.environ.get("FABRICBENCH_IMPORTS", "120"))
+IMPORTS = int(os.environ.get("FABRICBENCH_IMPORTS", "60"))
 STORED_EVERY = 1 if "FABRICBENCH_IMPORTS" in os.environ else 12
 SECONDS_MAX = 5.0
 MEBIBYTE = 1 << 20

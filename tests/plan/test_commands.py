@@ -43,7 +43,9 @@ def test_the_shipped_plans_are_listed(capsys: Capture) -> None:
     assert titles["jct-alltoall"] == "All-to-all completion time, 8 ranks, no congestion"
 
 
-def test_the_list_is_also_data(capsys: Capture) -> None:
+def test_the_list_is_also_data(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: path for name, path in shipped_plans().items() if name.startswith(("jct-", "imb-"))}
+    monkeypatch.setattr("fabricbench.cli.plan.plan_rows.shipped_plans", lambda: few)
     plans = json.loads(output_of(capsys, "plans", "--format", "json"))["plans"]
     (plan,) = [plan for plan in plans if plan["name"] == "jct-alltoall"]
     assert plan | {"file": ""} == {
@@ -58,7 +60,7 @@ def test_the_list_is_also_data(capsys: Capture) -> None:
         "data_size_max_bytes": 8 * 2**30,
         "published": "keysight_jct2_alltoall.csv",
     }
-    assert shipped_titles() == {plan["name"]: plan["title"] for plan in plans}
+    assert {name: shipped_titles()[name] for name in few} == {plan["name"]: plan["title"] for plan in plans}
     rows = list(csv.DictReader(output_of(capsys, "plans", "--format", "csv").splitlines()))
     assert rows == [
         {

@@ -57,6 +57,7 @@ def test_a_worker_that_is_killed_costs_no_trial(server: Live) -> None:
     assert server.until_state(run_id, "complete")["trials_finished"] == 2
 
 
+@pytest.mark.soak
 def test_a_search_tries_and_finds_what_a_single_process_does(server: Live, tmp_path: Path) -> None:
     run_id = server.submit(SEARCHED)
     seen = events(server, run_id)
@@ -88,6 +89,7 @@ def test_progress_is_seen_and_a_cancelled_run_goes_on_where_it_ended(server: Liv
     assert {"trial_started", "progress", "samples", "trial"} <= set(kinds)
 
 
+@pytest.mark.soak
 def test_a_trial_that_fails_stops_no_other(server: Live) -> None:
     # The large one has more data than a queue pair can send.
     run_id = server.submit(SMALL.replace("2MB", "2MB, 900TB"), force=True)
@@ -97,11 +99,13 @@ def test_a_trial_that_fails_stops_no_other(server: Live) -> None:
     assert ended["trials_finished"] == 2
 
 
+@pytest.mark.soak
 def test_runs_at_once_share_the_cluster(server: Live) -> None:
     runs = [server.submit(SLOW.replace("name: slow", f"name: slow{number}")) for number in range(2)]
     assert [server.until_state(run_id, "complete")["trials_finished"] for run_id in runs] == [2, 2]
 
 
+@pytest.mark.soak
 def test_a_cluster_that_goes_fails_the_run(server: Live) -> None:
     run_id = server.submit(ENDLESS)
     busy_worker(server)

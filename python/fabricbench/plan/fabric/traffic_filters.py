@@ -61,16 +61,18 @@ class QueuePairIndex:
     """The queue pairs of a run by their ranks, so that a filter need not check them all."""
 
     def __init__(self, pairs: list["QueuePairDescription"]) -> None:
-        self._by_ranks: dict[tuple[int, int], list[QueuePairDescription]] = {}
+        self._by_ranks: dict[int, dict[int, list[QueuePairDescription]]] = {}
         for pair in pairs:
-            self._by_ranks.setdefault((pair["src_rank"], pair["dst_rank"]), []).append(pair)
+            self._by_ranks.setdefault(pair["src_rank"], {}).setdefault(pair["dst_rank"], []).append(pair)
 
     def find(self, flow: FlowFilter) -> Iterator["QueuePairDescription"]:
         """Yield the queue pairs that match a filter, in their order."""
         matches = [
             pair
-            for (sender, receiver), pairs in self._by_ranks.items()
-            if _has(flow.senders, sender) and _has(flow.receivers, receiver)
+            for sender, by_receiver in self._by_ranks.items()
+            if _has(flow.senders, sender)
+            for receiver, pairs in by_receiver.items()
+            if _has(flow.receivers, receiver)
             for pair in pairs
             if flow.takes(pair)
         ]

@@ -193,8 +193,9 @@ def _first_rank_problem(
     if len(hosts) > rank_count:
         return FieldProblem(path, f"{len(hosts)} ranks on {rank_count} {noun}s", f"at most {rank_count}")
     seen: set[int] = set()
+    is_list = isinstance(document.value(path), list)
     for rank, host in enumerate(hosts):
-        rank_path = (*path, rank) if isinstance(document.value(path), list) else path
+        rank_path = (*path, rank) if is_list else path
         if host >= rank_count:
             return FieldProblem(
                 rank_path, f"{noun} {host}", f"{noun}s 0 to {rank_count - 1} of this topology"

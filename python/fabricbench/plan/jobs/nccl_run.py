@@ -15,6 +15,7 @@ from fabricbench.plan._run_spec import NcclChannel, NcclConfig, NcclProtocol
 from fabricbench.plan.fabric.server import MBYTE_BITS
 from fabricbench.plan.jobs.library import Library, Nccl, NoLibrary
 from fabricbench.plan.jobs.places import gpus_by_server, rank_places
+from fabricbench.plan.sweep.sizes import job_sizes, trial_sizes
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import NcclAnswer, NcclChosen
@@ -120,9 +121,13 @@ def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
         "version": nccl.version,
         "variables": list(variables.items()),
         "traffic": _TRAFFIC[job.collective],
-        "sizes": [data_bytes],
+        # All sizes of the plan at once: the search for graphs takes far longer than the choice for a size.
+        "sizes": sorted(
+            {data_bytes, *(size for trial in trial_sizes(plan) for size in job_sizes(plan, job, trial))}
+        ),
     }
-    return _answer(json.dumps(query))
+    answer = _answer(json.dumps(query))
+    return answer | {"operations": [each for each in answer["operations"] if each["bytes"] == data_bytes]}
 
 
 @lru_cache(maxsize=256)
