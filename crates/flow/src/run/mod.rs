@@ -116,7 +116,9 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     if let Some(servers) = EqualServers::find(spec, &paths) {
         let spec = EqualServers::first_two(spec);
         let jobs = jobs_representing(servers.count(), &spec, &paths)?;
-        return by_events(&spec, paths, jobs, servers, observer);
+        if servers.are_exact(|| Sharing::is_fair(&spec, &jobs, &paths)) {
+            return by_events(&spec, paths, jobs, servers, observer);
+        }
     }
     let rings = Rings::find(spec, &mut paths);
     if let Some(rings) = rings.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
@@ -446,7 +448,8 @@ impl<'a> Run<'a> {
         let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
         let count = self.servers.represented_by(&self.jobs, number);
-        self.recorder.push(number, row(&self.jobs, number, sent, &times), count);
+        let row = self.servers.among_all(row(&self.jobs, number, sent, &times));
+        self.recorder.push(number, row, count);
         let state = &mut self.states[chunk.job as usize];
         state.complete += count;
         state.end = state.end.max(now);

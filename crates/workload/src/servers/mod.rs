@@ -270,8 +270,9 @@ impl ServerRanks {
         Self { servers, represents: None }
     }
 
-    /// The same servers, which stand for so many equal ones in rings of all-reduce, all-gather and
-    /// reduce-scatter: as each server does what the one before it does, these have the steps of all.
+    /// The same servers, which stand for so many equal ones. In rings of all-reduce, all-gather and
+    /// reduce-scatter each server does what the one before it does, so these have the steps of all. In an
+    /// all-to-all each of two servers, with consecutive ranks, sends and receives as all do.
     #[must_use]
     pub fn representing(self, servers: Option<u32>) -> Self {
         Self { represents: servers, ..self }
@@ -281,6 +282,11 @@ impl ServerRanks {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.servers.len()
+    }
+
+    /// Number of servers of the collective.
+    fn represented(&self) -> u32 {
+        self.represents.unwrap_or(self.count() as u32)
     }
 
     /// Ranks of each server, if all have the same GPUs.
