@@ -86,9 +86,10 @@ class Cluster:
         server = self._server
         if not 1 <= self.servers <= SERVERS_MAX:
             raise option_problem("--servers", str(self.servers), f"1 to {SERVERS_MAX}")
-        if server.gpus < 2 or not server.nics:
-            parts = f"{server.gpus} GPUs and {server.nics} adapters"
-            raise option_problem("--cluster", parts, "servers with several GPUs and an adapter")
+        if not server.nics:
+            raise option_problem("--cluster", f"{self.server} without adapters", "servers with an adapter")
+        if self.ranks < 2:
+            raise option_problem("--servers", "1 of one GPU", "2 or more")
         if server.scale_up is not None and server.scale_up.servers > 1:
             found = f"{self.server}, whose scale-up domain joins {server.scale_up.servers} servers"
             raise option_problem(

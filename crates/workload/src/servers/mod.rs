@@ -1,4 +1,4 @@
-//! Collectives as NCCL runs them over servers with several GPUs: rings and trees over servers on channels,
+//! Collectives as NCCL runs them over servers with GPUs: rings and trees over servers on channels,
 //! each with its adapter, and messages between peers that change the rail inside the server (PXN).
 //!
 //! Only messages between servers are transfers of the schedule, and those that change the rail. Within a
@@ -145,11 +145,11 @@ impl NcclChannels {
     }
 
     /// Time for which `bytes` of a channel occupy the GPU that represents it, which serves all its channels at
-    /// their rates together.
+    /// their rates together; none without hops, as the only GPU of a server is far faster than its adapters.
     fn busy(&self, channel: u32, bytes: u64) -> Span {
         let gpu = self.channels[channel as usize].gpu;
         let sharing = self.channels.iter().filter(|other| other.gpu == gpu).count() as u64;
-        Span(self.scale_up.hop(bytes).0 / sharing)
+        Span(self.scale_up.hop(bytes).0 * u64::from(self.scale_up.hops.min(1)) / sharing)
     }
 }
 
