@@ -1,13 +1,10 @@
-"""Makes the helpers of tests/support importable, and runs one small plan for all tests of the interface."""
+"""Runs one small plan for all tests of the interface."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 import fabricbench as fb
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,8 @@
-"""Makes the helpers of tests/support importable, and a campaign of which every trial has its record."""
+"""A campaign of which every trial has its record."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.support.campaigns import CAMPAIGN, made, measured, written
 
 

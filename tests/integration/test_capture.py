@@ -3,7 +3,6 @@
 import logging
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +12,6 @@ import pytest
 from fabricbench.cli.main import run
 
 logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from scapy.contrib.roce import AETH, BTH  # noqa: E402
 from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.packet import Packet  # noqa: E402

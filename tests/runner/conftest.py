@@ -1,15 +1,11 @@
-"""Makes the helpers of tests/support importable as `tests.support`; a plan, and a workspace for it."""
+"""A plan, and a workspace for it."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.samples import PLAN
 
 from fabricbench.store import Workspace
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.support.samples import PLAN
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would rather have another library than httpx

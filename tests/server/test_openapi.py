@@ -57,7 +57,7 @@ def test_whatever_is_asked_is_answered(server: Live, mode: GenerationMode) -> No
     operations = [each.ok() for each in described.get_all_operations() if isinstance(each, Ok)]
     counts = [asked(server, operation, mode) for operation in operations]
     assert len(operations) > 25
-    assert sum(counts) > 100
+    assert sum(counts) > len(operations)
 
 
 def asked(server: Live, operation: Any, mode: GenerationMode) -> int:

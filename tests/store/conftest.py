@@ -1,14 +1,9 @@
-"""Makes the helpers of tests/support importable, and runs the tests of the store on both databases."""
+"""Runs the tests of the store on both databases."""
 
 import itertools
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.support import postgresql
 
 ON_BOTH = {

@@ -17,8 +17,10 @@ criteria:
   - {metric: frames_lost, max: 0}
 """
 """The largest burst without loss, of each of 2, 4 and 7 senders."""
-SMALL = BURST.replace("from: 16KB, to: 8MB", "from: 64KB, to: 1MB").replace(
-    '["0-2", "0-4", "0-7"]', '["0-4", "0-7"]'
+SMALL = (
+    BURST.replace("from: 16KB, to: 8MB", "from: 64KB, to: 1MB")
+    .replace('["0-2", "0-4", "0-7"]', '["0-4", "0-7"]')
+    .replace("resolution: 4KB", "resolution: 16KB")
 )
-"""The same in a range of which every value can be tried."""
-SMALL_VALUES = [f"{size}KB" for size in range(64, 1025, 4)]
+"""The same in steps of which every one can be tried."""
+SMALL_VALUES = [f"{size}KB" for size in range(64, 1025, 16)]

@@ -1,8 +1,7 @@
-"""Searches in workspaces of their own; the helpers of tests/support are importable as `tests.support`."""
+"""Searches in workspaces of their own."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from fabricbench.runner.tuning.evaluation import Evaluator, Units
 from fabricbench.runner.tuning.processes import OnThisMachine
 from fabricbench.runner.tuning.search import Search
 from fabricbench.store import Workspace
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
 @pytest.fixture

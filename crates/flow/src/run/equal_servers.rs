@@ -10,7 +10,7 @@ use crate::checks::is_sprayed;
 use crate::network::Network;
 use crate::network::paths::Paths;
 use jobs::Jobs;
-use record::ChunkRow;
+use record::{ChannelRow, ChunkRow};
 use spec::{ChunksObserved, JobSpec, NcclChannels, NcclConfig, NcclPeers, RunSpec};
 use units::{HostId, NodeId};
 
@@ -125,6 +125,19 @@ impl EqualServers {
                 .map(|chunk| jobs.chunk(chunk).bytes * self.represented_by(jobs, chunk))
                 .sum(),
         }
+    }
+
+    /// The rows of all servers, from those of the two.
+    pub(crate) fn rows_of_all(&self, rows: Vec<ChannelRow>) -> Vec<ChannelRow> {
+        let Some(last) = self.servers.iter().take(2).max() else { return rows };
+        let mut all = Vec::new();
+        for row in rows {
+            let stands_for = |host: u32| (host == *last) == (row.host == *last);
+            let hosts = self.servers.iter().filter(|&&host| stands_for(host));
+            all.extend(hosts.map(|&host| ChannelRow { host, ..row.clone() }));
+        }
+        all.sort_by_key(|row| (row.job, row.channel, row.host));
+        all
     }
 }
 
@@ -264,6 +277,7 @@ mod tests {
             assert_eq!(facts(&two), facts(&all), "{servers} servers, 2^{log2} bytes");
             let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
             assert_eq!(text(&of_two), text(&of_all));
+            assert_eq!(of_two.channels, of_all.channels);
             assert_eq!(two.events < all.events, log2 > 14);
         }
     }
@@ -322,6 +336,8 @@ mod tests {
             assert_eq!(facts(&two), facts(&all));
             let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
             assert_eq!(text(&of_two), text(&of_all));
+            assert_eq!(of_two.channels, of_all.channels);
+            assert_eq!(of_all.channels.len() as u32, 6 * servers);
             assert!(two.events < all.events);
         }
     }
