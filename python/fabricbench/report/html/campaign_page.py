@@ -5,7 +5,6 @@ A campaign runs plans over combinations of factor values (settings).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,25 +14,13 @@ from fabricbench.figures.campaign.factor_pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.plot import Plot
-from fabricbench.report.html.page_parts import (
-    Answer,
-    Cell,
-    Column,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.numbers import count
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table_cells import axis_columns, metric_columns, metric_text
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
 from fabricbench.report.studies.campaign import CampaignReport, effect_rows, per_cent, shares, value_text
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import count
-from fabricbench.results.axes import axis_heads
 from fabricbench.results.studies.factor_effects import Front, Response, Setting, setting_text
 from fabricbench.words import counted
 
@@ -139,8 +126,8 @@ def _plot(name: str, plot: Plot | None) -> list[Part]:
     return [PlotPart(name, plot)] if plot else []
 
 
-def _effects_table(response: Response) -> TablePart:
-    columns = [Column("factor", numeric=False), Column("value", numeric=False)]
+def _effects_table(response: Response) -> Table:
+    columns = [Column("factor", is_text=True), Column("value", is_text=True)]
     columns += [Column("mean", response.unit), Column("effect", "%"), Column("± 95 %", "%")]
     rows = [
         Row(
@@ -158,17 +145,17 @@ def _effects_table(response: Response) -> TablePart:
         "The mean of the settings that have the value, and the effect against the mean of all settings, the "
         "other factors being the same."
     )
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)
 
 
-def _shares_table(response: Response) -> TablePart:
-    columns = [Column("factor", numeric=False), Column("of the variance", "%")]
+def _shares_table(response: Response) -> Table:
+    columns = [Column("factor", is_text=True), Column("of the variance", "%")]
     rows = [Row([Cell(source), Cell(per_cent(100 * share))]) for source, share in shares(response)]
     caption = "Eta squared. What two factors explain together (x) is beyond what each explains alone."
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)
 
 
-def _settings_table(response: Response) -> TablePart:
+def _settings_table(response: Response) -> Table:
     ranked = response.ranked()
     best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
     first = len(ranked) - len(worst)
@@ -176,7 +163,7 @@ def _settings_table(response: Response) -> TablePart:
     rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in ranked_settings]
     omitted = len(ranked) - len(rows)
     caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
-    return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)
+    return Table([Column("rank"), *_setting_columns(response)], rows, caption)
 
 
 def _of_each_table(response: Response) -> list[Part]:
@@ -190,13 +177,13 @@ def _of_each_table(response: Response) -> list[Part]:
         "The best setting of each plan and size, and how many others of it the seeds do not tell from that "
         "(Welch's test, 95 %)."
     )
-    return [TablePart(columns, rows, caption)] if rows else []
+    return [Table(columns, rows, caption)] if rows else []
 
 
 def _setting_columns(response: Response) -> list[Column]:
     unit = response.unit
     return [
-        *_factor_columns(response.names),
+        *axis_columns(response.names),
         Column("mean", unit),
         Column("± 95 %", unit),
         Column("seeds"),
@@ -209,14 +196,10 @@ def _setting_cells(response: Response, setting: Setting) -> list[Cell]:
     return list(map(Cell, texts))
 
 
-def _factor_columns(names: Sequence[str]) -> list[Column]:
-    return [Column(below, above, numeric=False) for above, below in axis_heads(names)]
-
-
 def _front_section(front: Front) -> Section:
     columns = [
-        *_factor_columns(front.names),
-        *(Column(metric.label or metric.name, metric.unit) for metric in front.metrics),
+        *axis_columns(front.names),
+        *metric_columns(front.metrics),
     ]
     rows = [
         Row(
@@ -231,7 +214,7 @@ def _front_section(front: Front) -> Section:
         for number in front.best[:_ROWS_MAX]
     ]
     none: list[Part] = [NotePart("No setting has both metrics.")]
-    table: list[Part] = [TablePart(columns, rows)]
+    table: list[Part] = [Table(columns, rows)]
     parts = [*_plot("pareto", pareto_plot(front)), *(table if rows else none)]
     return Section("pareto", "Pareto front", parts)
 
@@ -241,7 +224,7 @@ def _missing_section(report: CampaignReport) -> list[Section]:
     if not missing.height:
         return []
     names = list(report.table.factors)
-    columns = [Column("trial", numeric=False), Column("status", numeric=False), *_factor_columns(names)]
+    columns = [Column("trial", is_text=True), Column("status", is_text=True), *axis_columns(names)]
     columns.append(Column("iteration"))
     rows = [
         Row([Cell(str(value)) for value in row])
@@ -249,4 +232,4 @@ def _missing_section(report: CampaignReport) -> list[Section]:
     ]
     omitted = missing.height - len(rows)
     caption = f"And {omitted:,} more." if omitted else ""
-    return [Section("missing", "Without a record", [TablePart(columns, rows, caption)])]
+    return [Section("missing", "Without a record", [Table(columns, rows, caption)])]

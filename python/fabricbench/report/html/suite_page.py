@@ -15,21 +15,11 @@ from fabricbench.analysis.comparison.repeatability import Repeated
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import subject_of
+from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.observation_points import VALUES, point_text, points_of
-from fabricbench.report.html.page_parts import (
-    Answer,
-    Cell,
-    Column,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-    Tone,
-)
+from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import axis_columns, size_column
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
 from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport
@@ -42,9 +32,7 @@ from fabricbench.report.studies.tested_fabric import (
     topology_text,
     transport_text,
 )
-from fabricbench.report.terminal.text_table import fixed
-from fabricbench.results.axes import axis_heads, axis_names, axis_values
-from fabricbench.results.sizes import size_title
+from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.studies.suite_metrics import KpiRow
 from fabricbench.store import Trial
 from fabricbench.words import counted
@@ -161,9 +149,9 @@ def _dut(trials: Sequence[Trial]) -> list[Part]:
     return [_facts(facts), NotePart(note)]
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> TablePart:
-    columns = [Column("parameter", numeric=False), Column("value", numeric=False)]
-    return TablePart(columns, [Row([Cell(name), Cell(value)]) for name, value in facts])
+def _facts(facts: Sequence[tuple[str, str]]) -> Table:
+    columns = [Column("parameter", is_text=True), Column("value", is_text=True)]
+    return Table(columns, [Row([Cell(name), Cell(value)]) for name, value in facts])
 
 
 def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
@@ -185,7 +173,7 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
 
 def _configuration(report: SuiteReport) -> list[Part]:
     """Return the switch settings of each test."""
-    columns = [Column("test", numeric=False), *(Column(title, numeric=False) for title, _ in CONFIGURATION)]
+    columns = [Column("test", is_text=True), *(Column(title, is_text=True) for title, _ in CONFIGURATION)]
     rows = []
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
@@ -193,7 +181,7 @@ def _configuration(report: SuiteReport) -> list[Part]:
         cells = [_settings_cell(texts) for texts in settings]
         rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
-    return [TablePart(columns, rows, caption)]
+    return [Table(columns, rows, caption)]
 
 
 def _settings_cell(texts: Sequence[str]) -> Cell:
@@ -237,7 +225,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
         for test in report.tests
         if test.trials
     ]
-    table = TablePart([Column("test", numeric=False), Column("transport", numeric=False)], rows)
+    table = Table([Column("test", is_text=True), Column("transport", is_text=True)], rows)
     return [_facts(facts), table]
 
 
@@ -248,9 +236,9 @@ def _key(test: TestReport) -> str:
 def _results(report: SuiteReport) -> list[Part]:
     """Return the list of tests with the range of their primary metrics and the indicative values."""
     titles = ("category", "test", "plan")
-    columns = [Column("5.", numeric=False), *(Column(title, numeric=False) for title in titles)]
-    columns += [Column("trials"), Column("primary KPI", numeric=False), Column("least"), Column("most")]
-    columns += [Column("indicative", numeric=False), Column("ended", numeric=False)]
+    columns = [Column("5.", is_text=True), *(Column(title, is_text=True) for title in titles)]
+    columns += [Column("trials"), Column("primary KPI", is_text=True), Column("least"), Column("most")]
+    columns += [Column("indicative", is_text=True), Column("ended", is_text=True)]
     rows = []
     for number, test in enumerate(report.tests, 1):
         means = [value.mean for _, value in test.repeated()]
@@ -276,10 +264,10 @@ def _results(report: SuiteReport) -> list[Part]:
         "Least and most over the cases of a test. Indicative values are the document's own, as context: they "
         "judge nothing."
     )
-    return [TablePart(columns, rows, caption), _formulas(report)]
+    return [Table(columns, rows, caption), _formulas(report)]
 
 
-def _formulas(report: SuiteReport) -> TablePart:
+def _formulas(report: SuiteReport) -> Table:
     """Return each KPI of the tests by its name in the document, with its formula."""
     titles = ("KPI", "unit", "seen at", "metric", "formula")
     kpis = dict.fromkeys(kpi for test in report.tests for kpi in test.kpis)
@@ -294,7 +282,7 @@ def _formulas(report: SuiteReport) -> TablePart:
         for kpi in kpis
     ]
     caption = "The KPIs of the tests and their formulas, from the columns of the record."
-    return TablePart([Column(title, numeric=False) for title in titles], rows, caption)
+    return Table([Column(title, is_text=True) for title in titles], rows, caption)
 
 
 def _tests(report: SuiteReport) -> Iterator[Section]:
@@ -325,13 +313,11 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
 
 
-def _search_table(test: TestReport) -> TablePart:
+def _search_table(test: TestReport) -> Table:
     """Return for each case the value that passes, and the nearest that does not."""
     first = test.search_results[0]
-    columns = [Column("variant", numeric=False)]
-    columns += [
-        Column(below, above, numeric=False) for above, below in axis_heads([name for name, _ in first.axes])
-    ]
+    columns = [Column("variant", is_text=True)]
+    columns += axis_columns([name for name, _ in first.axes])
     columns += [Column("holds", first.field), Column("does not", first.field), Column("values tried")]
     rows = [
         Row(
@@ -350,7 +336,7 @@ def _search_table(test: TestReport) -> TablePart:
         f"Binary search of the {direction} value for which the criteria hold, "
         f"in {counted(test.tried, 'trial')}."
     )
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)
 
 
 def _points(test: TestReport) -> list[Part]:
@@ -360,7 +346,7 @@ def _points(test: TestReport) -> list[Part]:
     if points is None:
         return [NotePart("Observation points are not known of what was measured elsewhere.")]
     titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
-    columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
+    columns = [Column("observed", is_text=True), Column("unit", is_text=True), *map(Column, titles)]
     rows = [
         Row(
             [
@@ -372,7 +358,7 @@ def _points(test: TestReport) -> list[Part]:
         for point in points.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
-    return [TablePart(columns, rows, caption)]
+    return [Table(columns, rows, caption)]
 
 
 def _kpi_table(test: TestReport) -> list[Part]:
@@ -386,10 +372,10 @@ def _kpi_table(test: TestReport) -> list[Part]:
     names = axis_names(trials)
     has_variants = any(trial.facts.reference for trial in trials)
     has_jobs = len({row.first.summary.job for row in rows}) > 1
-    columns = [Column("variant", numeric=False)] if has_variants else []
-    columns += [Column("job", numeric=False)] if has_jobs else []
-    columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
-    columns.append(Column(size_title(trials)))
+    columns = [Column("variant", is_text=True)] if has_variants else []
+    columns += [Column("job", is_text=True)] if has_jobs else []
+    columns += axis_columns(names)
+    columns.append(size_column(trials))
     columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
     case_columns = len(columns) - len(kpis)
     cells = []
@@ -402,7 +388,7 @@ def _kpi_table(test: TestReport) -> list[Part]:
         case_cells += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
         cells.append(Row([*case_cells, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
     notes = [NotePart(text) for text in reasons.texts()]
-    return [TablePart(columns, cells, _caption(test)), *notes]
+    return [Table(columns, cells, _caption(test)), *notes]
 
 
 class _Reasons:
@@ -454,9 +440,9 @@ def _caption(test: TestReport) -> str:
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
     anomalies = list(report.anomalies())
-    columns = [Column("test", numeric=False), Column("what", numeric=False)]
+    columns = [Column("test", is_text=True), Column("what", is_text=True)]
     parts: list[Part] = [
-        TablePart(
+        Table(
             columns,
             [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
@@ -467,26 +453,26 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
         rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
-        parts.append(TablePart(columns, rows, "Deviations from the procedures of the document."))
+        parts.append(Table(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
         rows = [
             Row([Cell(omitted.category), Cell(omitted.title), Cell(omitted.reason)])
             for omitted in report.omitted
         ]
-        parts.append(TablePart([Column(title, numeric=False) for title in titles], rows, "Not carried out."))
+        parts.append(Table([Column(title, is_text=True) for title in titles], rows, "Not carried out."))
     return parts
 
 
 def _repeatability(report: SuiteReport) -> list[Part]:
     """Return iterations and coefficients of variation of primary metrics, with each test's worst case."""
     titles = ("test", "primary KPI", "worst case")
-    columns = [Column(titles[0], numeric=False), Column(titles[1], numeric=False), Column("iterations")]
+    columns = [Column(titles[0], is_text=True), Column(titles[1], is_text=True), Column("iterations")]
     columns += [
         Column("cases"),
         Column("median CV", "%"),
         Column("largest CV", "%"),
-        Column(titles[2], numeric=False),
+        Column(titles[2], is_text=True),
     ]
     rows = []
     for test in report.tests:
@@ -515,4 +501,4 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         "deviation over the mean; 5 % is what the document gives as typical of runs in a laboratory, and "
         "judges nothing."
     )
-    return [TablePart(columns, rows), NotePart(note)]
+    return [Table(columns, rows), NotePart(note)]

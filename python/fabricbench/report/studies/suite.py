@@ -14,10 +14,12 @@ from typing import Any, Final
 from fabricbench.analysis.comparison.repeatability import Repeated
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
 from fabricbench.report.documents.criteria import judgement_text
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.studies.missing_values import absences
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.studies.suite_metrics import KpiRow, kpi_rows
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
@@ -280,17 +282,17 @@ def _lost(test: TestReport) -> Iterator[str]:
 def suite_table(report: SuiteReport, *, colour: bool) -> str:
     """Format one line for each test: the range of its primary metric, and its repeatability."""
     columns = [
-        Column(("test",), is_text=True),
-        Column(("plan",), is_text=True),
-        Column(("trials",)),
-        Column(("primary KPI",), is_text=True),
-        Column(("least",)),
-        Column(("most",)),
-        Column(("CV", "%")),
-        Column(("ended",), is_text=True),
+        Column("test", is_text=True),
+        Column("plan", is_text=True),
+        Column("trials"),
+        Column("primary KPI", is_text=True),
+        Column("least"),
+        Column("most"),
+        Column("CV", "%"),
+        Column("ended", is_text=True),
     ]
     rows = [Row(_line(test), _style(test)) for test in report.tests]
-    lines = [f"{report.title}: {report.extent}", render(columns, rows, colour=colour)]
+    lines = [f"{report.title}: {report.extent}", render(Table(columns, rows), colour=colour)]
     anomalies = [f"{test.plan}: {text}" for test, text in report.anomalies()]
     return "\n".join([*lines, *([f"anomalies: {len(anomalies)}"] if anomalies else []), *anomalies])
 
@@ -310,8 +312,8 @@ def _line(test: TestReport) -> list[str]:
     ]
 
 
-def _style(test: TestReport) -> Style:
-    return Style.RED if test.error or test.rejected else Style.PLAIN
+def _style(test: TestReport) -> Tone:
+    return "bad" if test.error or test.rejected else ""
 
 
 def suite_json(report: SuiteReport) -> str:

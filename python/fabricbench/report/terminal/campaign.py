@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from fabricbench.analysis.factorial.effects import Effects, LevelEffect
+from fabricbench.report.documents.numbers import count
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import axis_columns, metric_columns, metric_text
 from fabricbench.report.studies.campaign import (
     CampaignReport,
     per_cent,
@@ -16,9 +19,7 @@ from fabricbench.report.studies.campaign import (
     shares_together,
     value_text,
 )
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, count, render, styled
-from fabricbench.results.axes import axis_heads
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.studies.factor_effects import Front, Response, Setting
 from fabricbench.words import counted
 
@@ -70,17 +71,17 @@ def _response(response: Response, *, colour: bool) -> str:
 
 
 def _effects(response: Response, effects: Effects, *, colour: bool) -> str:
-    columns = [Column(("factor", "value"), is_text=True), Column(("mean", response.unit))]
-    columns += [Column(("effect", "%")), Column(("+-", "95 %")), Column(("of the", "variance %"))]
+    columns = [Column("factor", "value", is_text=True), Column("mean", response.unit)]
+    columns += [Column("effect", "%"), Column("+-", "95 %"), Column("of the", "variance %")]
     rows: list[Row] = []
     for number in response.strongest(len(response.factors)):
         factor, levels = response.factors[number], effects.levels[number]
-        rows.append(Row([factor.name, "", "", "", per_cent(100 * effects.shares[number])], Style.BOLD))
+        rows.append(Row([factor.name, "", "", "", per_cent(100 * effects.shares[number])], "strong"))
         level_values = list(zip(factor.levels, levels, strict=True))
         rows += [_level(response, value, level) for value, level in level_values[:_LEVELS_MAX]]
         if len(level_values) > _LEVELS_MAX:
-            rows.append(Row([f"  and {len(level_values) - _LEVELS_MAX} more", "", "", "", ""], Style.DIM))
-    return render(columns, rows, colour=colour)
+            rows.append(Row([f"  and {len(level_values) - _LEVELS_MAX} more", "", "", "", ""], "muted"))
+    return render(Table(columns, rows), colour=colour)
 
 
 def _level(response: Response, value: str, level: LevelEffect) -> Row:
@@ -93,18 +94,18 @@ def _shares(response: Response, effects: Effects, *, colour: bool) -> str:
     together = shares_together(response, effects)
     pairs = len(effects.pairs)
     rows = [*together[: min(pairs, _PAIRS_MAX)], *together[pairs:]]
-    columns = [Column(("together, beyond each alone",), is_text=True), Column(("variance %",))]
-    return render(columns, [Row([name, per_cent(100 * share)]) for name, share in rows], colour=colour)
+    columns = [Column("together, beyond each alone", is_text=True), Column("variance %")]
+    return render(Table(columns, [Row([name, per_cent(100 * share)]) for name, share in rows]), colour=colour)
 
 
 def _ends(response: Response, *, colour: bool) -> str:
     """Return the best and the worst settings."""
     ranked = response.ranked()
     best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
-    columns = [Column(("",), is_text=True)]
-    columns += [Column(head, is_text=True) for head in axis_heads(response.names)]
-    columns += [Column(("mean", response.unit)), Column(("+-", "95 %")), Column(("seeds",))]
-    columns.append(Column(("others", "as good")))
+    columns = [Column("", is_text=True)]
+    columns += axis_columns(response.names)
+    columns += [Column("mean", response.unit), Column("+-", "95 %"), Column("seeds")]
+    columns.append(Column("others", "as good"))
     of_each = response.best_of_each()
     names = ["best", *[""] * (len(best) - 1), *[""] * (len(worst) - 1), *["worst"] * bool(worst)]
     shown = [*best, *worst]
@@ -116,7 +117,7 @@ def _ends(response: Response, *, colour: bool) -> str:
         _setting(response, name, setting, is_best=id(setting) in of_best)
         for name, setting in zip(names, shown, strict=True)
     ]
-    return render(columns, rows, colour=colour)
+    return render(Table(columns, rows), colour=colour)
 
 
 def _setting(response: Response, name: str, setting: Setting, *, is_best: bool) -> Row:
@@ -127,8 +128,8 @@ def _setting(response: Response, name: str, setting: Setting, *, is_best: bool) 
 
 def _front(front: Front, *, colour: bool) -> str:
     title = f"Pareto front of {front.metrics[0].phrase} and {front.metrics[1].phrase}"
-    columns = [Column(head, is_text=True) for head in axis_heads(front.names)]
-    columns += [Column(metric.lines) for metric in front.metrics]
+    columns = axis_columns(front.names)
+    columns += metric_columns(front.metrics)
     rows = [
         Row([*front.settings[number], *_values(front, front.points[number])])
         for number in front.best[:_FRONT_MAX]
@@ -138,7 +139,7 @@ def _front(front: Front, *, colour: bool) -> str:
     if not rows:
         return f"{styled(title, Style.BOLD, colour=colour)}: no setting has both"
     return "\n".join(
-        [styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *omission]
+        [styled(title, Style.BOLD, colour=colour), render(Table(columns, rows), colour=colour), *omission]
     )
 
 

@@ -11,7 +11,9 @@ from fabricbench.analysis.faults.recovery import Recovery
 from fabricbench.analysis.links.uplinks import EgressDistribution
 from fabricbench.analysis.summary.reordering import Reordering
 from fabricbench.report.documents.diagnosis import Insight, finding_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.words import counted
 
 NO_CAUSE = "no known cause has left evidence in the counters"
@@ -154,7 +156,7 @@ def _rounds(recovery: Recovery) -> str:
 
 def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
     heads = ("switch", "queue pairs", "max to mean", "GB sent", "max to mean", "link usage %", "frames delta")
-    columns = [Column((head,), is_text=index in (0, 1, 3, 5)) for index, head in enumerate(heads)]
+    columns = [Column(head, is_text=index in (0, 1, 3, 5)) for index, head in enumerate(heads)]
     rows = [
         Row(
             [
@@ -174,7 +176,7 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
 
 def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int) -> list[str]:
     """Return a table of the first switches, and the number of others."""
-    lines = [render(columns, rows, colour=False)] if rows else []
+    lines = [render(Table(columns, rows), colour=False)] if rows else []
     if switches > len(rows):
         omitted = switches - len(rows)
         lines.append(f"and {omitted} more switch{'es' if omitted > 1 else ''}; --format json has all")
@@ -184,7 +186,7 @@ def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int)
 def _marks(distributions: Sequence[EgressDistribution]) -> _Section:
     """Rates of the uplinks of each switch in both directions and where its traffic was marked."""
     marked = distributions if any(distribution.has_marks for distribution in distributions) else []
-    columns = [Column((head,), is_text=index < 3) for index, head in enumerate(MARK_HEADS)]
+    columns = [Column(head, is_text=index < 3) for index, head in enumerate(MARK_HEADS)]
     rows = [Row(mark_cells(distribution)) for distribution in marked[:_MAX_SWITCHES]]
     title = "rates of uplinks (Gb/s) and frames marked with ECN"
     return title, _switch_lines(columns, rows, len(marked))
@@ -242,7 +244,7 @@ def _losses(insight: Insight) -> _Section:
 
 def _orders(orders: Sequence[Reordering]) -> _Section:
     heads = ("job", "frames behind", "% of all", "P50", "P99", "max")
-    columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
+    columns = [Column(head, is_text=index == 0) for index, head in enumerate(heads)]
     rows = [
         Row(
             [
@@ -258,12 +260,12 @@ def _orders(orders: Sequence[Reordering]) -> _Section:
         for order in orders
     ]
     title = "frames out of order, behind the newest, and by how many frames"
-    return title, [render(columns, rows, colour=False)] if rows else []
+    return title, [render(Table(columns, rows), colour=False)] if rows else []
 
 
 def _pauses(insight: Insight) -> _Section:
-    columns = [Column((head,), is_text=index < 2) for index, head in enumerate(("port", "paused by"))]
-    columns += [Column((head,)) for head in ("PFC XOFF", "XON", "paused ms", "% of the run")]
+    columns = [Column(head, is_text=index < 2) for index, head in enumerate(("port", "paused by"))]
+    columns += [Column(head) for head in ("PFC XOFF", "XON", "paused ms", "% of the run")]
     rows = [
         Row(
             [
@@ -277,7 +279,7 @@ def _pauses(insight: Insight) -> _Section:
         )
         for port in insight.paused[:_MAX_PORTS]
     ]
-    lines = [render(columns, rows, colour=False)] if rows else []
+    lines = [render(Table(columns, rows), colour=False)] if rows else []
     if len(insight.paused) > _MAX_PORTS:
         omitted_ports = counted(len(insight.paused) - _MAX_PORTS, "more port")
         lines.append(f"and {omitted_ports}; --format json has all")
@@ -286,7 +288,7 @@ def _pauses(insight: Insight) -> _Section:
 
 def _priorities(insight: Insight) -> _Section:
     heads = ("port", "priority", "XOFF sent", "XON sent", "XOFF received", "XON received", "paused ms")
-    columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
+    columns = [Column(head, is_text=index == 0) for index, head in enumerate(heads)]
     rows = [
         Row(
             [
@@ -301,7 +303,7 @@ def _priorities(insight: Insight) -> _Section:
         )
         for counters in insight.priorities[:_MAX_PORTS]
     ]
-    lines = [render(columns, rows, colour=False)] if rows else []
+    lines = [render(Table(columns, rows), colour=False)] if rows else []
     if len(insight.priorities) > _MAX_PORTS:
         lines.append(f"and {len(insight.priorities) - _MAX_PORTS} more; --format json has all")
     return "PFC frames by priority", lines

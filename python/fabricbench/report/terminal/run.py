@@ -13,22 +13,23 @@ from fabricbench.metrics import ROUNDS, Metric, View
 from fabricbench.report.documents.columns import has_chunks, held, run_columns
 from fabricbench.report.documents.criteria import ALL_MET, judgement_text
 from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
-from fabricbench.report.terminal.table_cells import (
+from fabricbench.report.documents.table import Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import (
     axis_columns,
     full_label,
     heading,
-    heads,
     label,
+    metric_columns,
     published_rows,
+    size_column,
     value_text,
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, split_head, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.results.axes import axes_label, axis_heads, axis_names, axis_values
+from fabricbench.results.axes import axes_label, axis_names, axis_values
 from fabricbench.results.job_ranking import concern
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
@@ -94,9 +95,9 @@ def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         )
         for row in rows
     ]
-    columns = [Column(("trial",), is_text=True), *map(Column, heads(metrics))]
+    columns = [Column("trial", is_text=True), *metric_columns(metrics)]
     title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
-    return f"{title}\n{render(columns, lines, colour=colour)}"
+    return f"{title}\n{render(Table(columns, lines), colour=colour)}"
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -105,7 +106,8 @@ def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         return ""
     from fabricbench.report.documents.tcp import tcp_table
 
-    return tcp_table(list(_named_trials(jobs)), colour=colour)
+    table = tcp_table(list(_named_trials(jobs)))
+    return render(table, colour=colour) if table else ""
 
 
 def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -182,12 +184,12 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
             for job in jobs
             for row in _rows(job, metrics, names, with_iteration=repeats, with_nccl=has_nccl)
         ]
-        size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-        nccl_head = [Column(NCCL_HEAD, is_text=True)] if has_nccl else []
-        columns = [*axis_columns(names), size_head, *nccl_head, *map(Column, heads(metrics))]
+        size_head = size_column([job.trial for job in jobs])
+        nccl_head = [Column(*NCCL_HEAD, is_text=True)] if has_nccl else []
+        columns = [*axis_columns(names), size_head, *nccl_head, *metric_columns(metrics)]
         lines = [
             styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
-            render(columns, rows, colour=colour),
+            render(Table(columns, rows), colour=colour),
         ]
     else:
         lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
@@ -235,14 +237,14 @@ def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
 def _rows(
     job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool, with_nccl: bool
 ) -> Iterator[Row]:
-    style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+    tone: Tone = "" if job.summary.status == "complete" else "bad"
     values = [value_text(job.trial, job.summary, metric) for metric in metrics]
     nccl = [nccl_text(job.job_spec)] if with_nccl else []
     texts = [*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *nccl]
-    yield Row([*texts, *values], style)
+    yield Row([*texts, *values], tone)
     for row in published_rows(job, metrics):
         head, *published = row.cells
-        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.style)
+        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.tone)
 
 
 def search_table(plan: str, cases: Sequence[Searched], trials: int, *, colour: bool) -> str:
@@ -260,18 +262,18 @@ def search_table(plan: str, cases: Sequence[Searched], trials: int, *, colour: b
     title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
     has_variants = any(case.variant != "base" for case in cases)
     has_sizes = any(case.data_size_bytes is not None for case in cases)
-    columns = [Column(("variant",), is_text=True)] if has_variants else []
-    columns += [Column(head, is_text=True) for head in axis_heads(names)]
-    columns += [Column(("size",))] if has_sizes else []
-    columns += [Column(("holds",)), Column(("does not",)), Column(("tried",))]
+    columns = [Column("variant", is_text=True)] if has_variants else []
+    columns += axis_columns(names)
+    columns += [Column("size")] if has_sizes else []
+    columns += [Column("holds"), Column("does not"), Column("tried")]
     rows = []
     for case in cases:
         cells = [case.variant] if has_variants else []
         cells += [value for _, value in case.axes]
         cells += [data_size(case.data_size_bytes or 0)] if has_sizes else []
         cells += [case.holds or "-", case.fails or "-", str(case.tried)]
-        rows.append(Row(cells, Style.PLAIN if case.holds else Style.RED))
-    lines = [title, render(columns, rows, colour=colour)]
+        rows.append(Row(cells, "" if case.holds else "bad"))
+    lines = [title, render(Table(columns, rows), colour=colour)]
     unsolved = [case for case in cases if case.holds is None]
     lines += [f"{case.label or plan}: {case.text}" for case in unsolved]
     return "\n".join(lines)

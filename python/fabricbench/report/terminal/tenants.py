@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fabricbench.metrics import PAUSES, Scope, View, in_views
-from fabricbench.report.terminal.table_cells import heads, label, metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import label, metric_columns, metric_text
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.job_ranking import total_ranks, worst_job, worst_text
 from fabricbench.results.job_reports import JobReport
 from fabricbench.words import counted
@@ -19,10 +21,12 @@ _OF_CHUNKS = [
 ]
 """Metrics that compare a job among others with itself alone, on both sides of the bandwidth ratio."""
 _COLUMNS = [
-    Column(("", "size"), is_text=True),
-    Column(("job",), is_text=True),
-    Column(("beside",), is_text=True),
-    *map(Column, [*heads(_OF_ROUNDS), ("kept", "%"), *heads(_OF_CHUNKS)]),
+    Column("", "size", is_text=True),
+    Column("job", is_text=True),
+    Column("beside", is_text=True),
+    *metric_columns(_OF_ROUNDS),
+    Column("kept", "%"),
+    *metric_columns(_OF_CHUNKS),
 ]
 
 
@@ -42,7 +46,7 @@ def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         f"{facts.plan}{tag}{variant}, each job beside the others and alone", Style.BOLD, colour=colour
     )
     return "\n".join(
-        [title, render(_COLUMNS, rows, colour=colour), *_worst_lines(jobs, with_iteration=repeats)]
+        [title, render(Table(_COLUMNS, rows), colour=colour), *_worst_lines(jobs, with_iteration=repeats)]
     )
 
 
@@ -58,16 +62,16 @@ def _worst_lines(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str
 
 
 _SPREAD_COLUMNS = [
-    Column(("job",), is_text=True),
-    *(Column((head,)) for head in ("seeds", "least", "P25", "median", "P75", "largest")),
+    Column("job", is_text=True),
+    *(Column(head) for head in ("seeds", "least", "P25", "median", "P75", "largest")),
 ]
 _PLACEMENT_COLUMNS = [
-    Column(("job",), is_text=True),
-    Column(("#",)),
-    Column(("kept", "%")),
-    Column(PAUSES.lines),
-    Column(("others", "beside")),
-    Column(("queue pairs of others on the link of each of its own",), is_text=True),
+    Column("job", is_text=True),
+    Column("#"),
+    Column("kept", "%"),
+    Column(PAUSES.label, PAUSES.unit, head=PAUSES.lines),
+    Column("others", "beside"),
+    Column("queue pairs of others on the link of each of its own", is_text=True),
 ]
 
 
@@ -102,11 +106,11 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     ]
     lines = [
         styled("busbw kept beside the others, in % of alone, over the seeds", Style.BOLD, colour=colour),
-        render(_SPREAD_COLUMNS, spreads, colour=colour),
+        render(Table(_SPREAD_COLUMNS, spreads), colour=colour),
     ]
     if placements:
         title = styled("which placement keeps how much", Style.BOLD, colour=colour)
-        lines += ["", title, render(_PLACEMENT_COLUMNS, placements, colour=colour)]
+        lines += ["", title, render(Table(_PLACEMENT_COLUMNS, placements), colour=colour)]
     return "\n".join(lines)
 
 
@@ -124,5 +128,5 @@ def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
         is_first = summary is job.summary
         size = ", ".join(part for part in (label(job, with_iteration=with_iteration), job.axes) if part)
         head = [size, job.summary.job] if is_first else ["", ""]
-        style = Style.PLAIN if summary.status == "complete" else Style.RED
-        yield Row([*head, company, *of_rounds, ratio, *of_chunks], style)
+        tone: Tone = "" if summary.status == "complete" else "bad"
+        yield Row([*head, company, *of_rounds, ratio, *of_chunks], tone)

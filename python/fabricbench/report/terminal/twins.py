@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text, value_text
 from fabricbench.report.documents.twins import METRICS, TwinGroup, TwinRow, trend_text
-from fabricbench.report.terminal.table_cells import metric_text, value_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 
 _CAUSES = 4
 
@@ -20,11 +21,15 @@ def twins_text(groups: Sequence[TwinGroup], *, colour: bool = False) -> str:
 
 def _group_text(group: TwinGroup, *, colour: bool) -> str:
     metrics = [BY_NAME[name] for name in METRICS]
-    columns = [Column(("data", "size"), is_text=True)]
-    columns += [Column((side, *metric.lines)) for side in ("measured", "predicted") for metric in metrics]
-    columns.append(Column(("deviation", "%")))
+    columns = [Column("data", "size", is_text=True)]
+    columns += [
+        Column(f"{side} {metric.label}", metric.unit, head=(side, *metric.lines))
+        for side in ("measured", "predicted")
+        for metric in metrics
+    ]
+    columns.append(Column("deviation", "%"))
     lines = [styled(group.title, Style.BOLD, colour=colour)]
-    lines.append(render(columns, [_row(row) for row in group.rows], colour=colour))
+    lines.append(render(Table(columns, [_row(row) for row in group.rows]), colour=colour))
     lines += [f"trend: {trend_text(group.trend)}"] if group.trend else []
     return "\n".join([*lines, *(line for row in group.rows for line in _note_lines(row))])
 

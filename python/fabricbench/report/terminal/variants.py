@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fabricbench.metrics import Metric
-from fabricbench.report.terminal.table_cells import (
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import (
     axis_columns,
     heading,
-    heads,
     label,
+    metric_columns,
     published_rows,
+    size_column,
     value_text,
 )
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, split_head, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VersusRow, versus_rows
 
 RATIO_DECIMALS = 3
@@ -35,12 +37,12 @@ def variant_table(
         with_iteration: Whether there are several iterations.
         colour: Use the styles of a terminal.
     """
-    size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
+    size_head = size_column([job.trial for job in jobs])
     names = axis_names([job.trial for job in jobs])
-    columns = [*axis_columns(names), size_head, Column(("variant",), is_text=True)]
-    for metric, head in zip(shown, heads(shown), strict=True):
-        columns.append(Column(head))
-        columns += [Column(("ratio",))] if metric.ratio else []
+    columns = [*axis_columns(names), size_head, Column("variant", is_text=True)]
+    for metric, column in zip(shown, metric_columns(shown), strict=True):
+        columns.append(column)
+        columns += [Column("ratio")] if metric.ratio else []
     groups = groupby(
         jobs,
         key=lambda job: [*axis_values(job.trial, names), label(job, with_iteration=with_iteration)],
@@ -50,23 +52,23 @@ def variant_table(
     title = styled(
         f"{heading(jobs[0], jobs, with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
     )
-    return [title, render(columns, rows, colour=colour)]
+    return [title, render(Table(columns, rows), colour=colour)]
 
 
 def _group_rows(texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
     """Yield the rows of one point and iteration; only the first row has their labels."""
     for index, job in enumerate(jobs):
-        style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+        tone: Tone = "" if job.summary.status == "complete" else "bad"
         head = [*("" if index else text for text in texts), job.trial.facts.variant]
         values = [cell for metric in shown for cell in _cells(job, metric)]
-        yield Row([*head, *values], style)
+        yield Row([*head, *values], tone)
         for row in published_rows(job, shown):
             cells = [
                 cell
                 for metric, value in zip(shown, row.cells[1:], strict=True)
                 for cell in ([value, ""] if metric.ratio else [value])
             ]
-            yield Row([*[""] * len(texts), row.cells[0], *cells], row.style)
+            yield Row([*[""] * len(texts), row.cells[0], *cells], row.tone)
 
 
 def _cells(job: JobReport, metric: Metric) -> Iterator[str]:
@@ -88,10 +90,10 @@ def versus_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     )
     spreads = [_spread_row(row, index) for row in rows for index in range(len(row.results))]
     if any(len(result.jobs) > 1 for row in rows for result in row.results):
-        heads = [Column((head,), is_text=True) for head in ("size", "job", "variant", "ratio of")]
-        heads += [Column((head,)) for head in _SPREAD_HEADS]
+        heads = [Column(head, is_text=True) for head in ("size", "job", "variant", "ratio of")]
+        heads += [Column(head) for head in _SPREAD_HEADS]
         title = styled(f"ratios to {rows[0].reference} over the seeds", Style.BOLD, colour=colour)
-        parts.append(f"{title}\n{render(heads, spreads, colour=colour)}")
+        parts.append(f"{title}\n{render(Table(heads, spreads), colour=colour)}")
     return "\n\n".join(parts)
 
 
@@ -102,8 +104,8 @@ def _kind(row: VersusRow) -> tuple[str, tuple[str, ...]]:
 def _matrix(rows: Sequence[VersusRow], *, colour: bool) -> str:
     """Return a table with a line for each data size and job and a column for each variant."""
     first = rows[0]
-    columns = [Column((head,), is_text=True) for head in ("size", "job")]
-    columns += [Column((result.variant,)) for result in first.results]
+    columns = [Column(head, is_text=True) for head in ("size", "job")]
+    columns += [Column(result.variant) for result in first.results]
     lines = [
         Row(
             [
@@ -115,7 +117,7 @@ def _matrix(rows: Sequence[VersusRow], *, colour: bool) -> str:
         for row in rows
     ]
     title = f"{first.metric.phrase} of each job, ratio to {first.reference}"
-    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(columns, lines, colour=colour)}"
+    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(Table(columns, lines), colour=colour)}"
 
 
 def _spread_row(row: VersusRow, index: int) -> Row:

@@ -12,8 +12,10 @@ from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most
 from fabricbench.figures.scales import byte_counts_text, time_text
 from fabricbench.figures.trial_data import Subject
 from fabricbench.report.documents.diagnosis import Insight
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Cell, Column, Row, Table
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 from fabricbench.report.terminal.diagnosis import (
     MARK_HEADS,
     MAX_UNDER,
@@ -22,7 +24,6 @@ from fabricbench.report.terminal.diagnosis import (
     under_text,
     usage_text,
 )
-from fabricbench.report.terminal.text_table import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +42,9 @@ def diagnosis_section(insight: Insight) -> Section | None:
     parts: list[Part] = []
     if insight.findings:
         shown = shown_findings(insight)
-        columns = [Column("job", numeric=False), Column("cause", numeric=False)]
-        columns += [Column("explains", "% of time lost"), Column("evidence", numeric=False)]
-        columns += [Column("what to do", numeric=False)]
+        columns = [Column("job", is_text=True), Column("cause", is_text=True)]
+        columns += [Column("explains", "% of time lost"), Column("evidence", is_text=True)]
+        columns += [Column("what to do", is_text=True)]
         rows = [
             Row(
                 [
@@ -59,7 +60,7 @@ def diagnosis_section(insight: Insight) -> Section | None:
             )
             for finding in shown
         ]
-        parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(insight.findings))))
+        parts.append(Table(columns, rows, _cause_caption(len(shown), len(insight.findings))))
     unexplained_jobs = [job for job in insight.unhealthy if not insight.of_job(job)]
     parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
     return Section("diagnosis", "Why", parts)
@@ -100,11 +101,11 @@ def uplinks_section(subject: Subject) -> Section | None:
     plots = plot_parts([UPLINKS_FIGURE], subject)
     if not plots:
         return None
-    columns = [Column("switch", numeric=False), Column("queue pairs", numeric=False), Column("max to mean")]
+    columns = [Column("switch", is_text=True), Column("queue pairs", is_text=True), Column("max to mean")]
     columns += [
-        Column("sent", numeric=False),
+        Column("sent", is_text=True),
         Column("max to mean"),
-        Column("link usage", "%", numeric=False),
+        Column("link usage", "%", is_text=True),
     ]
     columns += [Column("frames delta", "frames")]
     rows = [
@@ -126,16 +127,16 @@ def uplinks_section(subject: Subject) -> Section | None:
         "its data leaves; load balancing that is not by queue pair has no count. Link usage is the time for "
         "which each uplink was occupied, over the run; frames delta the frames that the switch lost."
     )
-    table = TablePart(columns, rows, caption)
+    table = Table(columns, rows, caption)
     return Section(UPLINKS.key, UPLINKS.title, [table, *_mark_tables(subject.uplinks), *plots])
 
 
-def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]:
+def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[Table]:
     """Return rates and ECN marks of the uplinks; empty if no frame was marked."""
     if not any(distribution.has_marks for distribution in distributions):
         return []
     columns = [
-        Column(head, unit, numeric=index > 2)
+        Column(head, unit, is_text=index <= 2)
         for index, (head, unit) in enumerate(
             zip(MARK_HEADS, ("", "Gb/s", "Gb/s", *["frames"] * 3), strict=True)
         )
@@ -151,7 +152,7 @@ def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]
     )
     if len(rows) < len(distributions):
         caption += f" Reduced: {len(rows)} of {len(distributions):,} switches."
-    return [TablePart(columns, rows, caption)]
+    return [Table(columns, rows, caption)]
 
 
 def loss_and_pause_parts(insight: Insight) -> list[Part]:
@@ -162,7 +163,7 @@ def loss_and_pause_parts(insight: Insight) -> list[Part]:
             Row([Cell(cause), Cell(f"{frames:,}", tone="bad" if frames else "muted")])
             for cause, frames in insight.losses.items()
         ]
-        parts.append(TablePart([Column("frames lost by", numeric=False), Column("frames")], rows))
+        parts.append(Table([Column("frames lost by", is_text=True), Column("frames")], rows))
     if insight.paused:
         parts.append(_pause_table(insight))
     if insight.priorities:
@@ -170,9 +171,9 @@ def loss_and_pause_parts(insight: Insight) -> list[Part]:
     return parts
 
 
-def _priority_table(insight: Insight) -> TablePart:
+def _priority_table(insight: Insight) -> Table:
     """Return a table of the pause frames of each priority, with separate columns for XOFF and XON."""
-    columns = [Column("port", numeric=False), Column("priority")]
+    columns = [Column("port", is_text=True), Column("priority")]
     columns += [
         Column(f"{kind} {direction}", "frames")
         for direction in ("sent", "received")
@@ -198,11 +199,11 @@ def _priority_table(insight: Insight) -> TablePart:
     caption = "PFC frames by priority: XOFF begins or renews a pause, XON ends it."
     if len(shown) < total:
         caption += f" Reduced: {len(shown)} of {total:,} ports and priorities, those with most frames."
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)
 
 
-def _pause_table(insight: Insight) -> TablePart:
-    columns = [Column("paused port", numeric=False), Column("by", numeric=False)]
+def _pause_table(insight: Insight) -> Table:
+    columns = [Column("paused port", is_text=True), Column("by", is_text=True)]
     columns += [Column("XOFF received", "frames"), Column("XON received", "frames")]
     columns += [Column("paused"), Column("of the run", "%")]
     rows = [
@@ -222,4 +223,4 @@ def _pause_table(insight: Insight) -> TablePart:
     caption = "Ports that were paused, those paused longest first."
     if len(rows) < total:
         caption += f" Reduced: {len(rows)} of {total:,} ports."
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)

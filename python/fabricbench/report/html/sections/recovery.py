@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from fabricbench.analysis.faults.recovery import THRESHOLD, Recovery
 from fabricbench.figures.scales import significant, time_text
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 
 MAX_ROWS = 40
 _COLUMNS = (
     Column("at"),
-    Column("what", numeric=False),
-    Column("job", numeric=False),
+    Column("what", is_text=True),
+    Column("job", is_text=True),
     Column("before", "GB/s"),
     Column("lowest", "GB/s"),
     Column("after", "GB/s"),
@@ -35,7 +36,7 @@ def recovery_section(recoveries: Sequence[Recovery], unreached: Sequence[str] = 
     parts: list[Part] = [NotePart(f"{text}.") for text in unreached[:MAX_ROWS]]
     if recoveries:
         rows = [_row(recovery) for recovery in recoveries[:MAX_ROWS]]
-        parts.insert(0, TablePart(_COLUMNS, rows, _caption(recoveries)))
+        parts.insert(0, Table(_COLUMNS, rows, _caption(recoveries)))
     return Section("recovery", "Failures and recovery", parts) if parts else None
 
 

@@ -16,21 +16,12 @@ from fabricbench.report.documents.columns import has_barriers, run_columns
 from fabricbench.report.documents.criteria import judgement_text
 from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
 from fabricbench.report.documents.measured import NO_CHUNKS
+from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import axis_columns, metric_columns, size_column, value_text
 from fabricbench.report.html.figure_sections import figure_section, plot_parts
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    NotePart,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    Tone,
-)
-from fabricbench.report.terminal.table_cells import value_text
-from fabricbench.results.axes import axis_heads, axis_names, axis_values
+from fabricbench.report.html.page_parts import NotePart, Part, Section
+from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.result_rows import ResultRow
-from fabricbench.results.sizes import size_title
 from fabricbench.results.studies.sweep import sweeps
 from fabricbench.store import Trial
 from fabricbench.work import NCCL_HEAD, nccl_text
@@ -43,19 +34,19 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     """Return the table of all trials, with published values and deviations below ours."""
     has_parts = any(row.part for row in rows)
     names = axis_names([row.trial for row in rows])
-    columns = [Column(below, above) for above, below in axis_heads(names)]
-    columns.append(Column(size_title([row.trial for row in rows])))
-    columns += [Column("", numeric=False)] if has_parts else []
+    columns = axis_columns(names)
+    columns.append(size_column([row.trial for row in rows]))
+    columns += [Column("", is_text=True)] if has_parts else []
     has_nccl = any(nccl_text(row.report.job_spec) for row in rows)
-    columns += [Column(" ".join(NCCL_HEAD), numeric=False)] if has_nccl else []
+    columns += [Column(" ".join(NCCL_HEAD), is_text=True)] if has_nccl else []
     of_rounds = View.RANKS if has_barriers(rows) else View.ROUNDS
     metrics = run_columns(rows, View.RUN, View.REPEATS, of_rounds, View.ADAPTERS)
-    columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
-    columns.append(Column("trial", numeric=False))
+    columns += metric_columns(metrics)
+    columns.append(Column("trial", is_text=True))
     cells = [
         _row(row, metrics, names, has_parts=has_parts, has_nccl=has_nccl) for row in rows[:MAX_TABLE_ROWS]
     ]
-    table = TablePart(columns, cells, _caption(rows))
+    table = Table(columns, cells, _caption(rows))
     parts = [table, *_fabric(rows), *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
     return Section("summary", "Summary", parts)
 
@@ -67,8 +58,8 @@ def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
     if not metrics:
         return []
     columns = [
-        Column("trial", numeric=False),
-        *(Column(metric.label or metric.title, metric.unit) for metric in metrics),
+        Column("trial", is_text=True),
+        *metric_columns(metrics),
     ]
     lines = [
         Row(
@@ -77,7 +68,7 @@ def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
         )
         for row in shown[:MAX_TABLE_ROWS]
     ]
-    return [TablePart(columns, lines, "The whole fabric, all jobs together.")]
+    return [Table(columns, lines, "The whole fabric, all jobs together.")]
 
 
 def _row(

@@ -9,13 +9,13 @@ from fabricbench.figures.figure import TENANTS
 from fabricbench.figures.results.tenants import KEPT_FIGURE, SHARED_FIGURES
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import PAUSES, Scope, View, in_views
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_columns, metric_text, size_column
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import fixed
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 from fabricbench.results.isolation_by_seed import KeptRow, kept_spreads
 from fabricbench.results.result_rows import ResultRow
-from fabricbench.results.sizes import size_title
 from fabricbench.store import Trial
 
 MAX_TENANT_ROWS = 200
@@ -37,14 +37,14 @@ def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     return Section(TENANTS.key, TENANTS.title, [*parts, *_seeds(subject)])
 
 
-def _table(rows: Sequence[ResultRow]) -> TablePart:
+def _table(rows: Sequence[ResultRow]) -> Table:
     columns = [
-        Column(size_title([row.trial for row in rows])),
-        Column("job", numeric=False),
-        Column("", numeric=False),
+        size_column([row.trial for row in rows]),
+        Column("job", is_text=True),
+        Column("", is_text=True),
         Column("kept", "%"),
     ]
-    columns += [Column(metric.label, metric.unit) for metric in _METRICS]
+    columns += metric_columns(_METRICS)
     caption = (
         "Each job beside the others and below it alone, on the same fabric, with the same seed and paths. "
         "Kept is the share of its bus bandwidth alone that it has beside the others."
@@ -52,7 +52,7 @@ def _table(rows: Sequence[ResultRow]) -> TablePart:
     if len(rows) > MAX_TENANT_ROWS:
         caption += f" Reduced: the first {MAX_TENANT_ROWS} of {len(rows):,} results."
     lines = [line for row in rows[:MAX_TENANT_ROWS] for line in _lines(row)]
-    return TablePart(columns, lines, caption)
+    return Table(columns, lines, caption)
 
 
 def _lines(row: ResultRow) -> list[Row]:
@@ -86,7 +86,7 @@ def _seeds(subject: Subject) -> list[Part]:
     return [_spread_table(subject.kept), *plots, *_placement_parts(subject.kept)]
 
 
-def _spread_table(ratios: Sequence[KeptRow]) -> TablePart:
+def _spread_table(ratios: Sequence[KeptRow]) -> Table:
     titles = ("iterations", "least", "P25", "median", "P75", "largest")
     rows = [
         Row(
@@ -98,8 +98,8 @@ def _spread_table(ratios: Sequence[KeptRow]) -> TablePart:
         )
         for name, spread in kept_spreads(ratios).items()
     ]
-    columns = [Column("busbw kept (%)", numeric=False), *(Column(title) for title in titles)]
-    return TablePart(
+    columns = [Column("busbw kept (%)", is_text=True), *(Column(title) for title in titles)]
+    return Table(
         columns, rows, "Over the iterations, each with a seed of its own; P25 and P75 by nearest rank."
     )
 
@@ -111,12 +111,12 @@ def _placement_parts(ratios: Sequence[KeptRow]) -> list[Part]:
             NotePart("Queue pairs have no path of their own here, so there are no placements to tell apart.")
         ]
     columns = [
-        Column("job", numeric=False),
+        Column("job", is_text=True),
         Column("iteration"),
         Column("kept", "%"),
         Column(PAUSES.label, PAUSES.unit),
     ]
-    columns += [Column("others beside it", "time-weighted mean"), Column("placement", numeric=False)]
+    columns += [Column("others beside it", "time-weighted mean"), Column("placement", is_text=True)]
     ordered = sorted(placed, key=lambda row: (row.name, row.kept_percent))
     rows = [
         Row(
@@ -138,4 +138,4 @@ def _placement_parts(ratios: Sequence[KeptRow]) -> list[Part]:
     )
     if len(ordered) > MAX_PLACEMENT_ROWS:
         caption += f" Reduced: the first {MAX_PLACEMENT_ROWS} of {len(ordered):,}."
-    return [TablePart(columns, rows, caption)]
+    return [Table(columns, rows, caption)]

@@ -8,10 +8,11 @@ from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.figures.figure import TWIN
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text, value_text
 from fabricbench.report.documents.twins import METRICS, NoTwinError, TwinGroup, TwinRow, trend_text, twins_of
 from fabricbench.report.html.figure_sections import figure_section
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.terminal.table_cells import metric_text, value_text
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 from fabricbench.store import Trial
 
 _MAX_CAUSES = 3
@@ -44,8 +45,8 @@ def _parts(group: TwinGroup) -> list[Part]:
         for side in ("measured", "predicted")
         for metric in metrics
     ]
-    columns += [Column("deviation", "%"), Column("likely causes", numeric=False)]
-    table = TablePart(columns, [_row(row) for row in group.rows], group.title)
+    columns += [Column("deviation", "%"), Column("likely causes", is_text=True)]
+    table = Table(columns, [_row(row) for row in group.rows], group.title)
     return [table, NotePart(f"Trend: {trend_text(group.trend)}.")] if group.trend else [table]
 
 

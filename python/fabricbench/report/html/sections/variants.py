@@ -12,19 +12,11 @@ from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups, ver
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import RATIOS, Direction
 from fabricbench.report.documents.comparison import Comparison
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    NotePart,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    Tone,
-)
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import fixed
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
 
 MAX_ROWS = 400
@@ -82,11 +74,11 @@ def _ratio_text(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
     return f"{RATIOS[ratio].phrase} {times} times that of {rows[0].reference} ({better})"
 
 
-def _table(rows: Sequence[VersusRow]) -> TablePart:
+def _table(rows: Sequence[VersusRow]) -> Table:
     """Return the ratios: a line for each size and job, a column for each variant."""
     names, many_jobs = _variants(rows), len({row.job for row in rows}) > 1
-    columns = [Column(versus_title(rows)), *([Column("job", numeric=False)] if many_jobs else [])]
-    columns += [Column("ratio of", numeric=False)]
+    columns = [Column(versus_title(rows)), *([Column("job", is_text=True)] if many_jobs else [])]
+    columns += [Column("ratio of", is_text=True)]
     columns += [Column(name, "reference" if name == rows[0].reference else "ratio") for name in names]
     lines = [
         Row(
@@ -99,7 +91,7 @@ def _table(rows: Sequence[VersusRow]) -> TablePart:
         )
         for row in rows[:MAX_ROWS]
     ]
-    return TablePart(columns, lines, _caption(rows))
+    return Table(columns, lines, _caption(rows))
 
 
 def _ratio_cell(row: VersusRow, variant: str) -> Cell:
@@ -156,14 +148,14 @@ def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
     return [*plots, NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]
 
 
-def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
+def _all_ratios(rows: Sequence[VersusRow]) -> Table:
     """Return every metric that has a ratio: a line for each size, job and variant."""
     shown = [
         name
         for name in RATIOS
         if any(_value(result, name) is not None for row in rows for result in row.results)
     ]
-    columns = [Column(versus_title(rows)), Column("job", numeric=False), Column("variant", numeric=False)]
+    columns = [Column(versus_title(rows)), Column("job", is_text=True), Column("variant", is_text=True)]
     for name in shown:
         columns += [Column(RATIOS[name].title, RATIOS[name].unit), Column("ratio")]
     lines = [
@@ -182,7 +174,7 @@ def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
     caption = f"Every metric that is compared{', at the first iteration' if has_repeats else ''}."
     if len(lines) > MAX_ROWS:
         caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
-    return TablePart(columns, lines[:MAX_ROWS], caption)
+    return Table(columns, lines[:MAX_ROWS], caption)
 
 
 def _value(result: VariantResult, ratio: str) -> float | None:
@@ -200,8 +192,8 @@ def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]
     ]
 
 
-def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> TablePart:
-    columns = [Column("parameter", numeric=False), *(Column(label, numeric=False) for label in labels)]
+def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> Table:
+    columns = [Column("parameter", is_text=True), *(Column(label, is_text=True) for label in labels)]
     rows = [
         Row([Cell(parameter.field), *map(Cell, parameter.values)])
         for parameter in parameters[:MAX_PARAMETERS]
@@ -209,4 +201,4 @@ def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> Tabl
     caption = "Parameters that differ between the variants; all others are the same."
     if len(parameters) > MAX_PARAMETERS:
         caption += f" Reduced: the first {MAX_PARAMETERS} of {len(parameters):,}."
-    return TablePart(columns, rows, caption)
+    return Table(columns, rows, caption)
