@@ -44,7 +44,7 @@ def test_the_page_begins_with_the_ratios(trials: list[Trial]) -> None:
     assert [each.key for each in page.sections][:3] == ["variants", "bandwidth", "summary"]
     found = section(page, "variants")
     table = next(part for part in found.parts if isinstance(part, Table))
-    assert [column.title for column in table.columns] == ["data size", "ratio of", *NAMES]
+    assert [column.title for column in table.columns] == ["size", "job", *NAMES]
     cells = table.rows[0].filled[2:]
     assert [(cell.text, cell.tone, cell.href) for cell in cells] == [
         ("1.000", "", "#variant-ideal"),

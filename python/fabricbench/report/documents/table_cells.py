@@ -8,7 +8,7 @@ from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import Metric
 from fabricbench.report.documents.numbers import count, fixed, number
-from fabricbench.report.documents.table import Column, Row
+from fabricbench.report.documents.table import Cell, Column, Row, Tone
 from fabricbench.results.axes import axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.job_reports import JobReport
@@ -135,3 +135,22 @@ def value_text(trial: Trial, summary: Summary | None, metric: Metric) -> str:
     if error_ms is None:
         return metric_text(metric, summary.value(metric.name))
     return f"<{metric_text(metric, error_ms)}" if is_time(metric.name) else "-"
+
+
+def exact_text(job: JobReport, metric: Metric) -> str:
+    """Format a metric of a job, counts in full."""
+    value = job.summary.value(metric.name)
+    return f"{value:,}" if isinstance(value, int) else value_text(job.trial, job.summary, metric)
+
+
+def metric_cell(job: JobReport, metric: Metric) -> Cell:
+    """Return a metric of a job, with the published value and the deviation from it below."""
+    value = job.summary.value(metric.name)
+    text = value_text(job.trial, job.summary, metric)
+    tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
+    published = next((entry for entry in job.deviations if entry.metric == metric.name), None)
+    if published is None:
+        return Cell(text, tone=tone)
+    deviation = published.deviation_percent
+    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
+    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)

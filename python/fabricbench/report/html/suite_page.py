@@ -17,12 +17,13 @@ from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.observation_points import VALUES, point_text, points_of
+from fabricbench.report.documents.search import search_table
 from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
 from fabricbench.report.documents.table_cells import axis_columns, size_column
 from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
-from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport
+from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport, results_table
 from fabricbench.report.studies.tested_fabric import (
     CONFIGURATION,
     buffer_text,
@@ -179,7 +180,7 @@ def _configuration(report: SuiteReport) -> list[Part]:
         specs = [trial.facts.run_spec for trial in test.trials]
         settings = [each_once(specs, text) for _, text in CONFIGURATION]
         cells = [_settings_cell(texts) for texts in settings]
-        rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
+        rows.append(Row([Cell(test.title, href=f"#{test.anchor}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
     return [Table(columns, rows, caption)]
 
@@ -229,42 +230,9 @@ def _hosts(report: SuiteReport) -> list[Part]:
     return [_facts(facts), table]
 
 
-def _key(test: TestReport) -> str:
-    return f"test-{test.plan}"
-
-
 def _results(report: SuiteReport) -> list[Part]:
     """Return the list of tests with the range of their primary metrics and the indicative values."""
-    titles = ("category", "test", "plan")
-    columns = [Column("5.", is_text=True), *(Column(title, is_text=True) for title in titles)]
-    columns += [Column("trials"), Column("primary KPI", is_text=True), Column("least"), Column("most")]
-    columns += [Column("indicative", is_text=True), Column("ended", is_text=True)]
-    rows = []
-    for number, test in enumerate(report.tests, 1):
-        means = [value.mean for _, value in test.repeated()]
-        kpi = test.primary
-        ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["–", "–"]
-        tone: Tone = "bad" if test.error or test.rejected else ""
-        rows.append(
-            Row(
-                [
-                    Cell(str(number)),
-                    Cell(test.category),
-                    Cell(test.title, href=f"#{_key(test)}"),
-                    Cell(test.plan, tone="muted"),
-                    Cell(str(test.tried or len(test.trials))),
-                    Cell(kpi.full_title),
-                    *map(Cell, ends),
-                    Cell(kpi.reference, tone="muted"),
-                    Cell(test.state, tone=tone),
-                ]
-            )
-        )
-    caption = (
-        "Least and most over the cases of a test. Indicative values are the document's own, as context: they "
-        "judge nothing."
-    )
-    return [Table(columns, rows, caption), _formulas(report)]
+    return [results_table(report), _formulas(report)]
 
 
 def _formulas(report: SuiteReport) -> Table:
@@ -290,12 +258,16 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts: list[Part] = [*_plots(test)]
         parts += [NotePart(test.description)] if test.description else []
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
-        parts += [_search_table(test)] if test.search_results else []
+        parts += [search_table(test.plan, test.search_results, test.tried)] if test.search_results else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
         yield Section(
-            _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
+            test.anchor,
+            f"5.{number} {test.title}",
+            parts,
+            f"{test.category} · {test.plan}",
+            in_contents=False,
         )
 
 
@@ -311,32 +283,6 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
         plot = figure.draw(subject_of(last_trial, run if figure.of_run else [last_trial]))
         if plot is not None:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
-
-
-def _search_table(test: TestReport) -> Table:
-    """Return for each case the value that passes, and the nearest that does not."""
-    first = test.search_results[0]
-    columns = [Column("variant", is_text=True)]
-    columns += axis_columns([name for name, _ in first.axes])
-    columns += [Column("holds", first.field), Column("does not", first.field), Column("values tried")]
-    rows = [
-        Row(
-            [
-                Cell(case.variant),
-                *(Cell(value) for _, value in case.axes),
-                Cell(case.holds or "–", tone="" if case.holds else "bad"),
-                Cell(case.fails or "–"),
-                Cell(str(case.tried)),
-            ]
-        )
-        for case in test.search_results
-    ]
-    direction = "highest" if first.is_highest else "lowest"
-    caption = (
-        f"Binary search of the {direction} value for which the criteria hold, "
-        f"in {counted(test.tried, 'trial')}."
-    )
-    return Table(columns, rows, caption)
 
 
 def _points(test: TestReport) -> list[Part]:
@@ -444,7 +390,7 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     parts: list[Part] = [
         Table(
             columns,
-            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
+            [Row([Cell(test.title, href=f"#{test.anchor}"), Cell(text)]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
         if anomalies
@@ -452,7 +398,7 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     ]
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
-        rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
+        rows = [Row([Cell(test.title, href=f"#{test.anchor}"), Cell(text)]) for test, text in deviations]
         parts.append(Table(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
@@ -485,7 +431,7 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         rows.append(
             Row(
                 [
-                    Cell(test.title, href=f"#{_key(test)}"),
+                    Cell(test.title, href=f"#{test.anchor}"),
                     Cell(test.primary.title),
                     Cell(str(test.iterations)),
                     Cell(str(len(test.rows))),

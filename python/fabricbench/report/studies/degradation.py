@@ -24,7 +24,6 @@ from fabricbench.work import pattern_of
 
 _SMALL: Final = 0.0005
 """Change below which nothing is lost, as a fraction."""
-_PLURALS: Final = {"switch": "switches"}
 _MODELS: Final = {"flow": "flow model", "sim": "packets"}
 
 
@@ -123,7 +122,7 @@ def degradation_table(degradation: Degradation) -> Table:
         Row(
             [
                 f"{len(row.elements):,}",
-                _PLURALS.get(row.kind, plural(2, row.kind)) if len(row.elements) > 1 else row.kind,
+                plural(len(row.elements), row.kind),
                 (row.computed or row.elements)[0],
                 row.state,
                 *(change_text(effect) for effect in row.effects),

@@ -7,12 +7,12 @@ from itertools import groupby
 
 from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import JobKind
-from fabricbench.report.documents.comparison import Comparison, JobPair
+from fabricbench.report.documents.comparison import Comparison, JobPair, parameters_table
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import heading, metric_text, sized
 from fabricbench.report.terminal.run import run_table
-from fabricbench.report.terminal.text_table import Style, render, styled
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 
 MAX_PARAMETERS = 40
@@ -39,23 +39,10 @@ def _job(pair: JobPair) -> tuple[str, str]:
 
 
 def _parameters(comparison: Comparison, *, colour: bool) -> str:
-    title = styled("parameters that differ", Style.BOLD, colour=colour)
-    if not comparison.parameters:
+    table = parameters_table(comparison, MAX_PARAMETERS, MAX_VALUE)
+    if table is None:
         return comparison.note or "no parameter differs"
-    columns = [Column(head, is_text=True) for head in ("", *comparison.labels)]
-    rows = [
-        Row([parameter.field, *map(_truncated, parameter.values)])
-        for parameter in comparison.parameters[:MAX_PARAMETERS]
-    ]
-    omitted = len(comparison.parameters) - MAX_PARAMETERS
-    notes = [f"... and {omitted} more"] if omitted > 0 else []
-    notes += [comparison.note] if comparison.note else []
-    return "\n".join([title, render(Table(columns, rows), colour=colour), *notes])
-
-
-def _truncated(text: str) -> str:
-    """Truncate a value that would make the table too wide; JSON and the report have it in full."""
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
+    return "\n".join([render(table, colour=colour), *([comparison.note] if comparison.note else [])])
 
 
 def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:

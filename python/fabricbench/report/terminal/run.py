@@ -1,7 +1,4 @@
-"""Formats the table of a run, and the results of a search of its plan.
-
-A search finds for each case the value that passes the criteria, and the nearest that fails.
-"""
+"""Formats the table of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from itertools import groupby
 from fabricbench.metrics import ROUNDS, Metric, View
 from fabricbench.report.documents.columns import has_chunks, held, run_columns
 from fabricbench.report.documents.criteria import ALL_MET, judgement_text
-from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
+from fabricbench.report.documents.fabric_metrics import fabric_table, per_trial
 from fabricbench.report.documents.table import Column, Row, Table, Tone
 from fabricbench.report.documents.table_cells import (
     axis_columns,
@@ -24,16 +21,16 @@ from fabricbench.report.documents.table_cells import (
     size_column,
     value_text,
 )
-from fabricbench.report.terminal.tenants import seeds_text, tenants_table
+from fabricbench.report.documents.tenants import seed_tables, tenants_tables
 from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.results.axes import axes_label, axis_names, axis_values
+from fabricbench.results.isolation_by_seed import kept_rows
 from fabricbench.results.job_ranking import concern
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.variants import is_compared
-from fabricbench.searched import Searched
 from fabricbench.store import Trial
-from fabricbench.words import counted, data_size
+from fabricbench.words import data_size
 from fabricbench.work import NCCL_HEAD, nccl_text
 
 _MAX_UNREACHED = 12
@@ -51,23 +48,23 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """
     shared_jobs = [job for job in jobs if job.alone]
     alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
-    first = {_run(job): job.trial.facts.position for job in sorted(shared_jobs, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
-    tables += [
-        tenants_table(list(group), colour=colour)
-        for _, group in groupby(
-            sorted(shared_jobs, key=lambda job: (first[_run(job)], _position(job))), key=_run
-        )
-    ]
-    tables += [seeds_text(jobs, colour=colour)] if shared_jobs else []
+    tables += [render(table, colour=colour) for table in tenants_tables(jobs)]
+    tables += [seeds_text(jobs, colour=colour)]
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
+
+
+def seeds_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Format the spread of each job's ratio to itself alone over the seeds; empty for one seed."""
+    ratios = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
+    return "\n\n".join(render(table, colour=colour) for table in seed_tables(ratios))
 
 
 def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -81,23 +78,9 @@ def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     """Format the metrics of the whole fabric, a line for each trial with a shared one; empty without any."""
-    rows = sorted(per_trial(jobs), key=_position)
-    metrics = columns_of(rows)
-    if not metrics:
-        return ""
-    names = dict(zip((trial.attempt for _, trial in _named_trials(rows)), _named_trials(rows), strict=True))
-    lines = [
-        Row(
-            [
-                names[row.trial.attempt][0],
-                *(value_text(row.trial, row.summary, metric) for metric in metrics),
-            ]
-        )
-        for row in rows
-    ]
-    columns = [Column("trial", is_text=True), *metric_columns(metrics)]
-    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
-    return f"{title}\n{render(Table(columns, lines), colour=colour)}"
+    ordered = sorted(per_trial(jobs), key=_position)
+    table = fabric_table(ordered, {trial.attempt: name for name, trial in _named_trials(ordered)})
+    return render(table, colour=colour) if table else ""
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -162,11 +145,6 @@ def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
         return plan, tag, first[plan, tag, variant], variant, worst[group], name, _position(job)
 
     return sorted(jobs, key=order)
-
-
-def _run(job: JobReport) -> tuple[str, str, str]:
-    facts = job.trial.facts
-    return facts.plan, facts.tag, facts.variant
 
 
 def _position(job: JobReport) -> int:
@@ -245,35 +223,3 @@ def _rows(
     for row in published_rows(job, metrics):
         head, *published = row.cells
         yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.tone)
-
-
-def search_table(plan: str, cases: Sequence[Searched], trials: int, *, colour: bool) -> str:
-    """Format a line for each case.
-
-    Args:
-        plan: Name of the plan.
-        cases: The cases, at least one.
-        trials: Number of trials that were run.
-        colour: Whether lines may have styles.
-    """
-    first = cases[0]
-    names = [name for name, _ in first.axes]
-    direction = "highest" if first.is_highest else "lowest"
-    title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
-    has_variants = any(case.variant != "base" for case in cases)
-    has_sizes = any(case.data_size_bytes is not None for case in cases)
-    columns = [Column("variant", is_text=True)] if has_variants else []
-    columns += axis_columns(names)
-    columns += [Column("size")] if has_sizes else []
-    columns += [Column("holds"), Column("does not"), Column("tried")]
-    rows = []
-    for case in cases:
-        cells = [case.variant] if has_variants else []
-        cells += [value for _, value in case.axes]
-        cells += [data_size(case.data_size_bytes or 0)] if has_sizes else []
-        cells += [case.holds or "-", case.fails or "-", str(case.tried)]
-        rows.append(Row(cells, "" if case.holds else "bad"))
-    lines = [title, render(Table(columns, rows), colour=colour)]
-    unsolved = [case for case in cases if case.holds is None]
-    lines += [f"{case.label or plan}: {case.text}" for case in unsolved]
-    return "\n".join(lines)

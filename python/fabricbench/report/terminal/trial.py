@@ -11,13 +11,13 @@ from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
 from fabricbench.report.documents.columns import shares_fabric
 from fabricbench.report.documents.criteria import judgement_text, not_met_text
-from fabricbench.report.documents.fabric_metrics import held, per_trial
+from fabricbench.report.documents.fabric_metrics import fabric_values
 from fabricbench.report.documents.hosts import host_tables
 from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.documents.table import Column, Row, Table
-from fabricbench.report.documents.table_cells import deviation_text, heading, sized, value_text
+from fabricbench.report.documents.table_cells import deviation_text, exact_text, heading, sized, value_text
 from fabricbench.report.documents.tcp import connection_table, tcp_table
-from fabricbench.report.terminal.tenants import tenants_table
+from fabricbench.report.documents.tenants import tenants_tables
 from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.axes import axes_label
 from fabricbench.results.job_ranking import by_concern, jobs_text, kept_of, total_ranks, worst_job
@@ -56,27 +56,21 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     facts = render(Table([Column("", is_text=True)] * 2, [Row(pair) for pair in facts_shown]), colour=False)
     facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
     jobs = by_concern(jobs)
-    shared_jobs = [job for job in jobs if job.alone]
-    tenants = [tenants_table(shared_jobs, colour=colour)] if shared_jobs else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
-    fabric = [table for table in [_fabric_text(jobs, colour=colour)] if table]
-    tcp_tables = (tcp_table([("this", trial)]), connection_table(trial))
-    tcp = [render(table, colour=colour) for table in tcp_tables if table]
+    tcp = (tcp_table([("this", trial)]), connection_table(trial))
+    fabric = fabric_values(jobs)
     hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
     return "\n\n".join(
-        [facts, *(_job_text(job, colour=colour) for job in jobs), *fabric, *tenants, *tcp, *hosts]
+        [
+            facts,
+            *(_job_text(job, colour=colour) for job in jobs),
+            *([render(fabric, colour=colour)] if fabric else []),
+            *(render(table, colour=colour) for table in tenants_tables(jobs)),
+            *(render(table, colour=colour) for table in tcp if table),
+            *hosts,
+        ]
     )
-
-
-def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Format the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
-    rows = [_metric_row(row, metric, None) for row in per_trial(jobs) for metric in held(row)]
-    if not rows:
-        return ""
-    heads = [Column(name, is_text=name != "value") for name in ("metric", "value", "unit")]
-    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
-    return "\n".join([title, render(Table(heads, [Row(row.cells[:3]) for row in rows]), colour=colour)])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
@@ -171,10 +165,8 @@ def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
 
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
-    value = job.summary.value(metric.name)
-    text = f"{value:,}" if isinstance(value, int) else value_text(job.trial, job.summary, metric)
     published = "" if deviation is None else f"{deviation.published:.10g}"
-    return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
+    return Row([metric.title, exact_text(job, metric), metric.unit, published, deviation_text(deviation)])
 
 
 _OF_ALONE = Column("of alone", "%")

@@ -17,13 +17,11 @@ from fabricbench.report.documents.table_cells import (
     size_column,
     value_text,
 )
+from fabricbench.report.documents.variants import RATIO_DECIMALS, ratio_tables, spread_table
 from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.variants import VersusRow, versus_rows
-
-RATIO_DECIMALS = 3
-_SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
+from fabricbench.results.variants import versus_rows
 
 
 def variant_table(
@@ -84,45 +82,6 @@ def versus_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     Empty for one job and one seed, for which the other tables are sufficient.
     """
     rows = versus_rows(jobs)
-    several_jobs = len({row.job for row in rows}) > 1
-    parts = (
-        [_matrix(list(group), colour=colour) for _, group in groupby(rows, key=_kind)] if several_jobs else []
-    )
-    spreads = [_spread_row(row, index) for row in rows for index in range(len(row.results))]
-    if any(len(result.jobs) > 1 for row in rows for result in row.results):
-        heads = [Column(head, is_text=True) for head in ("size", "job", "variant", "ratio of")]
-        heads += [Column(head) for head in _SPREAD_HEADS]
-        title = styled(f"ratios to {rows[0].reference} over the seeds", Style.BOLD, colour=colour)
-        parts.append(f"{title}\n{render(Table(heads, spreads), colour=colour)}")
-    return "\n\n".join(parts)
-
-
-def _kind(row: VersusRow) -> tuple[str, tuple[str, ...]]:
-    return row.ratio, tuple(result.variant for result in row.results)
-
-
-def _matrix(rows: Sequence[VersusRow], *, colour: bool) -> str:
-    """Return a table with a line for each data size and job and a column for each variant."""
-    first = rows[0]
-    columns = [Column(head, is_text=True) for head in ("size", "job")]
-    columns += [Column(result.variant) for result in first.results]
-    lines = [
-        Row(
-            [
-                row.size,
-                row.job,
-                *(fixed(result.value, RATIO_DECIMALS) for result in row.results),
-            ]
-        )
-        for row in rows
-    ]
-    title = f"{first.metric.phrase} of each job, ratio to {first.reference}"
-    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(Table(columns, lines), colour=colour)}"
-
-
-def _spread_row(row: VersusRow, index: int) -> Row:
-    result = row.results[index]
-    values = result.ratios.quartiles if result.ratios else (None,) * 5
-    count = str(result.ratios.count if result.ratios else 0)
-    names = [row.size, row.job, result.variant, row.metric.phrase]
-    return Row([*names, count, *(fixed(value, RATIO_DECIMALS) for value in values)])
+    tables = ratio_tables(rows) if len({row.job for row in rows}) > 1 else []
+    spread = spread_table(rows)
+    return "\n\n".join(render(table, colour=colour) for table in [*tables, *([spread] if spread else [])])
