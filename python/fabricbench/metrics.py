@@ -324,6 +324,27 @@ def _share(suffix: str, title: str, share: str) -> Metric:
     )
 
 
+def _server_use(name: str, title: str, formula: str, reference: str, absent: str) -> tuple[Metric, ...]:
+    """Return the least, median and largest use of a part of the servers of a job."""
+    words = {"min": "least", "median": "median", "max": "largest"}
+    return tuple(
+        Metric(
+            f"{name}_percent_{suffix}",
+            f"{title}, {word}",
+            "%",
+            Direction.HIGHER,
+            f"{word} of 100 * {formula}",
+            reference,
+            kind=JobKind.COLLECTIVE,
+            views=_IN_FILES,
+            label=f"{title[:1].lower()}{title[1:]} {suffix}",
+            group=f"{name}_percent",
+            absent=absent,
+        )
+        for suffix, word in words.items()
+    )
+
+
 def _frames(
     name: str,
     title: str,
@@ -752,6 +773,23 @@ _COLUMNS = (
         "newest (RFC 4737) are a table of their own",
         point=Point.FABRIC,
         most=100,
+    ),
+    *_server_use(
+        "adapter_use",
+        "Use of adapters",
+        "sum of network_bytes of an adapter in `channels` / (payload rate of the host link * time of the "
+        "job)",
+        "adapters near the GPUs of a job, from its start to its end; the payload rate is that of "
+        "`ideal_percent`",
+        "without NCCL or on one server",
+    ),
+    *_server_use(
+        "scale_up_use",
+        "Use of scale-up domains",
+        "sum of scale_up_bytes of a server in `channels` / (rate of its GPUs of the job * time of the job)",
+        "servers of a job, from its start to its end; the rate is that of the data sheet, at which NCCL's "
+        "kernels do not drive it",
+        "without NCCL",
     ),
     Metric(
         "link_load_max_to_mean",

@@ -79,9 +79,14 @@ def _normalised(name: str) -> str:
 
 
 def close_match_hint(found: object, allowed: Iterable[object]) -> str:
-    """Suggest the allowed names that begin with the found text, if they are few, or else the nearest one."""
+    """Suggest the allowed names that begin with the found text, if they are few, or else the nearest one.
+
+    Hyphens, underscores and capitals do not count: `bus_bw` begins `busbw_ratio`.
+    """
     names = [str(name) for name in allowed]
     completions = [name for name in names if found and name.startswith(str(found))]
+    if not completions and (start := _normalised(str(found))):
+        completions = [name for name in names if _normalised(name).startswith(start)]
     suggestions = (
         completions if 0 < len(completions) <= _COMPLETIONS_MAX else get_close_matches(str(found), names, n=1)
     )

@@ -12,8 +12,8 @@ def test_the_tails_are_exact() -> None:
     values, shares, reduced = cdf_points(pl.Series(range(1_000_000)).shuffle(seed=1), 2000)
     assert reduced
     assert len(values) == len(shares) == 2000
-    assert values[:250] == list(range(250))
-    assert values[-250:] == list(range(999_750, 1_000_000))
+    assert values[:100] == list(range(100))
+    assert values[-100:] == list(range(999_900, 1_000_000))
     assert shares[-1] == 100
 
 

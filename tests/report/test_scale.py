@@ -41,7 +41,7 @@ def test_a_hundred_ranks_are_reduced_and_the_captions_say_so(make: Builder) -> N
     assert "A row is one sending rank" in timeline.caption
     distribution = fct_plot([FctSample("16 MB", chunks["fct_ps"], {})])
     assert distribution is not None
-    assert "Reduced: curves with more chunks show 2,000 points" in distribution.caption
+    assert "Reduced: curves with more chunks show 600 points" in distribution.caption
 
 
 def test_progress_ends_at_all_chunks_and_never_falls() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import nbformat
 import polars as pl
 import pytest
-from plotly.offline import get_plotlyjs
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from tests.server.conftest import ClientOf
 from tests.support.samples import call
 
 import fabricbench as fb
+from fabricbench.figures.plotly_script import plotly_script_file
 from fabricbench.importing import FORMATS
 from fabricbench.server.routes.downloads import FILES
 from fabricbench.server.routes.imports import BYTES_MAX
@@ -218,5 +218,5 @@ def test_what_was_deleted_is_purged(tmp_path: Path, client_of: ClientOf) -> None
 def test_the_drawing_library_is_that_of_the_figures(reader: TestClient) -> None:
     answer = reader.get("/vendor/plotly.min.js", headers={"Authorization": ""})
     assert answer.status_code == 200
-    assert answer.text == get_plotlyjs()
+    assert answer.text == plotly_script_file().read_text(encoding="utf-8")
     assert answer.headers["content-type"].startswith("text/javascript")

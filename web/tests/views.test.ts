@@ -22,6 +22,13 @@ describe('views of a trial', () => {
     expect(hasTables({ observed: {} }, ['chunks'])).toBe(false);
   });
 
+  it('have channels where NCCL runs a job', () => {
+    const keys = (nccl: unknown) =>
+      viewsOf({ engine: null, run_spec: { jobs: [{ work: {} }, { work: { nccl } }] } }).map(({ key }) => key);
+    expect(keys({ kind: 'ring' })).toContain('channels');
+    expect(keys(null)).not.toContain('channels');
+  });
+
   it('name the failures that the run did not reach, with their times', () => {
     const failures = [
       { failure: 'link down: spine1-leaf0', at_ps: 10e12 },

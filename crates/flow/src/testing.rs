@@ -2,7 +2,7 @@
 
 use crate::output::progress::Progress;
 use jobs::{Observer, Stopped};
-use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
+use record::{Batch, ChannelRow, ChunkRow, ChunkStepRow, ChunkTimeRow};
 
 /// Rows of chunks of a run.
 #[derive(Default)]
@@ -10,6 +10,7 @@ pub(crate) struct Rows {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) steps: Vec<ChunkStepRow>,
     pub(crate) times: Vec<ChunkTimeRow>,
+    pub(crate) channels: Vec<ChannelRow>,
 }
 
 impl Observer<Progress> for Rows {
@@ -18,6 +19,7 @@ impl Observer<Progress> for Rows {
             Batch::Chunks(rows) => self.chunks.extend(rows),
             Batch::ChunkSteps(rows) => self.steps.extend(rows),
             Batch::ChunkTimes(rows) => self.times.extend(rows),
+            Batch::Channels(rows) => self.channels.extend(rows),
             _ => {}
         }
         Ok(())

@@ -9,10 +9,12 @@
 //!    ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
 //! 4. `progress`: which transfers may start ([`Progress`]), for simulator, flow model and endpoints;
 //! 5. `tally`: selection of chunks with a row ([`RowSelection`]), and statistics of all chunks ([`Tally`]);
-//! 6. `observer`: receiver of rows and progress ([`Observer`]).
+//! 6. `channels`: sums over the chunks of each channel of NCCL ([`ChannelTally`]);
+//! 7. `observer`: receiver of rows and progress ([`Observer`]).
 //!
 //! A chunk is the part of a transfer that one queue pair sends.
 
+mod channels;
 mod jobs;
 mod observer;
 mod progress;
@@ -20,6 +22,7 @@ mod rank_connections;
 mod schedules;
 mod tally;
 
+pub use channels::ChannelTally;
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, destination_qpn, split};
 pub use observer::{Observer, RunError, Stopped};
 pub use progress::{

@@ -109,24 +109,35 @@ pub fn run(
     let is_stalled = stalled_since.is_some() || !deadlock.is_empty();
     events.extend(deadlock);
     events.extend(summary::storm_events(&world, &partitions));
-    let happened = world.fabric.failures.events(&world.fabric.graph, outcome.last.end);
-    events.extend(happened.into_iter().map(|event| EventRow {
-        time_ps: event.at.0,
-        kind: event.kind,
-        node: event.node,
-        detail: event.detail,
-    }));
+    events.extend(planned_events(&world, outcome.last.end));
     events.extend(summary::threshold_events(&world, &partitions));
     events.sort_by_key(|event| event.time_ps);
-    let Assembler { rows, tally, jobs, .. } = assembler;
+    let Assembler { rows, tally, channels, jobs, .. } = assembler;
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
     events.retain(|event| event.time_ps <= summary.end_ps);
-    let tables =
-        FinalTables { chunks: rows, tally, events, end: outcome.last.end, run_end: Instant(summary.end_ps) };
+    let tables = FinalTables {
+        chunks: rows,
+        tally,
+        channels,
+        events,
+        end: outcome.last.end,
+        run_end: Instant(summary.end_ps),
+    };
     tables.emit(&world, spec, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
+}
+
+/// Failures and repairs of the plan until `end`, with what followed in the fabric.
+fn planned_events(world: &World, end: Instant) -> impl Iterator<Item = EventRow> {
+    let happened = world.fabric.failures.events(&world.fabric.graph, end).into_iter();
+    happened.map(|event| EventRow {
+        time_ps: event.at.0,
+        kind: event.kind,
+        node: event.node,
+        detail: event.detail,
+    })
 }
 
 /// Emits rows for chunks that never ended. There may be as many as chunks, so they are emitted as they are

@@ -138,3 +138,21 @@ fn peers_copy_at_the_rate_of_a_gpu() {
         assert_within(found, bytes as f64 * part / RATE + LATENCY, EXACT);
     }
 }
+
+#[test]
+fn channels_on_one_server_have_equal_parts_of_the_copies() {
+    let bytes = 8 * 16 * (64 << 10);
+    for (algorithm, copied) in [
+        (NcclAlgorithm::Ring, 14 * bytes),
+        (NcclAlgorithm::Tree, 14 * bytes),
+        (NcclAlgorithm::Nvls, 9 * bytes),
+    ] {
+        let nccl = NcclConfig::OneServer(one_server(algorithm, NcclProtocol::Simple));
+        let rows = run(&spec("all-reduce", bytes, nccl)).1.channels;
+        assert_eq!(rows.len(), 16);
+        for (row, number) in rows.iter().zip(0..) {
+            assert_eq!((row.channel, row.host, row.send_nic), (number, 0, None));
+            assert_eq!((row.scale_up_bytes, row.network_bytes), (copied / 16, 0));
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 #![expect(clippy::float_arithmetic, reason = "measured times are compared with formulas of the literature")]
 
-use crate::common::{collective, collective_of, link, run};
+use crate::common::{Recorder, collective, collective_of, link, run};
 use spec::{
     LinkSpec, NcclChannel, NcclChannels, NcclConfig, NcclPeers, NcclProtocol, RailOptimised, RunSpec,
     RunStatus, ScaleUpCopies, ScaleUpHops, ServerSpec, SharedMemorySpec, TopologySpec,
@@ -191,4 +191,89 @@ fn the_cost_of_a_step_bounds_small_steps() {
     };
     assert_within(with_steps(128 << 10, 10), 13.0, 0.1);
     assert_within(with_steps(1 << 20, 12), 86.5, 0.1);
+}
+
+/// Runs with a row for each chunk, and checks that its channels have the bytes and times of the chunks.
+fn run_by_channel(spec: &RunSpec) -> Recorder {
+    let (summary, recorder) = run(spec);
+    let rows = &recorder.channels;
+    let bytes = |is_local: bool| {
+        let chunks =
+            recorder.chunks.iter().filter(move |chunk| (chunk.src_host == chunk.dst_host) == is_local);
+        chunks.map(|chunk| chunk.payload_bytes).sum::<u64>()
+    };
+    assert_eq!(rows.iter().map(|row| row.network_bytes).sum::<u64>(), bytes(false));
+    if bytes(true) > 0 {
+        assert_eq!(rows.iter().map(|row| row.scale_up_bytes).sum::<u64>(), bytes(true));
+    }
+    let ends = recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max();
+    assert_eq!(rows.iter().filter_map(|row| row.completed_ps).max(), ends);
+    let starts = recorder.chunks.iter().filter_map(|chunk| chunk.start_ps).min();
+    assert_eq!(rows.iter().filter_map(|row| row.start_ps).min(), starts);
+    assert_eq!(summary.jobs[0].status, RunStatus::Complete);
+    recorder
+}
+
+#[test]
+fn each_channel_has_an_equal_part_of_a_ring_and_all_hops_inside_servers() {
+    let (ranks, bytes) = (12, 12 * 4 * (100 << 10));
+    let closed_forms = [
+        ("all-reduce", 2 * (bytes / 4) / ranks * (ranks - 1)),
+        ("all-gather", (bytes / 4) / ranks * (ranks - 1)),
+    ];
+    for (name, sent) in closed_forms {
+        let spec = servers(3, 4, 400, 1, name, bytes);
+        let rows = run_by_channel(&with(spec, NcclConfig::Ring(channels(4, SCALE_UP_BPS / 4)))).channels;
+        assert_eq!(rows.len(), 4 * 3);
+        for (number, row) in rows.iter().enumerate() {
+            assert_eq!((row.channel, row.host), (number as u32 / 3, number as u32 % 3));
+            assert_eq!((row.gpu, row.send_nic), (Some(row.channel), Some(row.channel)));
+            assert_eq!((row.network_bytes, row.scale_up_bytes), (sent, 3 * sent));
+        }
+    }
+}
+
+#[test]
+fn the_data_of_a_chain_pass_all_gpus_once_and_those_of_a_tree_twice() {
+    let bytes: u64 = 4 * (900 << 10);
+    let chain =
+        with(servers(3, 4, 400, 1, "broadcast", bytes), NcclConfig::Ring(channels(4, SCALE_UP_BPS / 4)));
+    let tree =
+        with(servers(3, 4, 400, 1, "all-reduce", bytes), NcclConfig::Tree(channels(4, SCALE_UP_BPS / 4)));
+    let nvls = NcclChannels {
+        scale_up: ScaleUpHops { hops: 1, rate_bps: SCALE_UP_BPS, latency_ps: 1_000_000 },
+        ..channels(4, SCALE_UP_BPS)
+    };
+    let nvls = with(servers(3, 4, 400, 1, "all-reduce", bytes), NcclConfig::Tree(nvls));
+    // With NVLS four GPUs send to the switches, and one of them what arrives.
+    for (spec, sent, inside) in [(chain, 2, 3), (tree, 4, 2 * 3), (nvls, 4, 4 + 1)] {
+        let rows = run_by_channel(&spec).channels;
+        let sum: u64 = rows.iter().map(|row| row.network_bytes).sum();
+        assert_eq!(sum, sent * bytes);
+        assert_eq!(rows.len(), 4 * 3);
+        assert!(rows.iter().all(|row| row.scale_up_bytes == inside * bytes / 4));
+    }
+}
+
+#[test]
+fn messages_between_ranks_have_a_row_for_each_adapter_and_one_for_copies() {
+    let bytes = 8 * (256 << 10);
+    let rows = |pxn: bool| {
+        let peers = NcclPeers {
+            protocol: NcclProtocol::Simple,
+            concurrent: 8,
+            channels: 2,
+            chunk_bytes: 64 << 10,
+            pxn,
+            scale_up: COPIES,
+        };
+        run_by_channel(&with(servers(2, 4, 100, 1, "all-to-all", bytes), NcclConfig::Peers(peers))).channels
+    };
+    for (pxn, copies) in [(false, 4 * 3), (true, 4 * 3 + 4 * 3)] {
+        let (inside, sent): (Vec<_>, Vec<_>) = rows(pxn).into_iter().partition(|row| row.send_nic.is_none());
+        assert_eq!((inside.len(), sent.len()), (2 * 2, 2 * 2 * 4));
+        // Half of the parts of the data, of four peers on the other server.
+        assert!(sent.iter().all(|row| (row.network_bytes, row.scale_up_bytes) == (4 * bytes / 8 / 2, 0)));
+        assert!(inside.iter().all(|row| row.scale_up_bytes == copies * bytes / 8 / 2));
+    }
 }

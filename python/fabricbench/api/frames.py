@@ -41,6 +41,16 @@ class RecordFrames(ABC):
         return self.frame("chunks")
 
     @property
+    def channels(self) -> pl.DataFrame:
+        """One row for each channel of NCCL on each server: algorithm, protocol, adapter, bytes, times.
+
+        Example:
+            >>> run.channels.height
+            0
+        """
+        return self.frame("channels")
+
+    @property
     def ports(self) -> pl.DataFrame:
         """One row for each port of each switch and host: counters of the whole run.
 

@@ -54,6 +54,7 @@ class FlowBackend:
         "chunks": {"at": "endpoint", "unmeasured": UNMEASURED},
         "chunk_steps": {"at": "endpoint", "unmeasured": UNMEASURED_OF_STEPS},
         "chunk_times": {"at": "endpoint", "unmeasured": ()},
+        "channels": {"at": "endpoint", "unmeasured": ()},
         "events": {"at": "fabric", "unmeasured": ()},
     }
 

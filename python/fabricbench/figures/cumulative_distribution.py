@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-MAX_POINTS = 2000
-_EXACT_TAIL = 250
+MAX_POINTS = 600
+EXACT_TAIL = 100
 
 
 def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[float], list[float], bool]:
@@ -29,7 +29,7 @@ def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[fl
 
 
 def _drawn_ranks(count: int, max_points: int) -> list[int]:
-    tail = min(_EXACT_TAIL, max_points // 3)
+    tail = min(EXACT_TAIL, max_points // 3)
     between = max_points - 2 * tail
     first, last = tail, count - tail - 1
     middle = [first + round(step * (last - first) / max(1, between - 1)) for step in range(between)]

@@ -43,6 +43,7 @@ FCT: Final = Section(
 )
 UPLINKS: Final = Section("uplinks", "Uplinks", "no switch has several uplinks")
 TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started, or observe.chunks is summary")
+CHANNELS: Final = Section("channels", "NCCL channels", "NCCL runs no job of this plan")
 LINKS: Final = Section("links", "Link use", "the fabric has no links")
 SERIES: Final = Section(
     "series",
@@ -96,7 +97,7 @@ class Figure:
     @property
     def over_time(self) -> bool:
         """Whether its horizontal axis is the time of the run."""
-        return self.section in {TIMELINE, SERIES}
+        return self.section in {TIMELINE, CHANNELS, SERIES}
 
     def draw(self, subject: Subject) -> Plot | None:
         """Draw the figure.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fabricbench.figures.chunks.channels import CHANNELS_FIGURE
 from fabricbench.figures.chunks.latency import LATENCY_FIGURE
 from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
 from fabricbench.figures.chunks.reordering import ORDER_FIGURE
@@ -40,6 +41,7 @@ _FIGURES: Final = (
     UPLINKS_FIGURE,
     TIMELINE_FIGURE,
     PROGRESS_FIGURE,
+    CHANNELS_FIGURE,
     MAP_FIGURE,
     TIERS_FIGURE,
     MATRIX_FIGURE,

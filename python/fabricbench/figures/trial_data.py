@@ -64,6 +64,11 @@ class Subject:
         return pl.scan_parquet(self.trial.tables.opened("chunks"))
 
     @cached_property
+    def channels(self) -> pl.DataFrame:
+        """Table `channels`."""
+        return self._frame("channels")
+
+    @cached_property
     def ports(self) -> pl.DataFrame:
         """Table `ports`."""
         return self._frame("ports")

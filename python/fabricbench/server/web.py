@@ -6,7 +6,6 @@ import html
 import math
 import os
 import re
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -16,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from fabricbench import __version__
 from fabricbench.backend.registry import BACKENDS
+from fabricbench.figures.plotly_script import plotly_script_file
 from fabricbench.plan import engine
 from fabricbench.server.access.auth import cookie_name, login_of, user_of
 from fabricbench.server.access.logins import LOGIN_S
@@ -149,11 +149,9 @@ def start_page(
 
 @pages.get("/vendor/plotly.min.js")
 def plotly_script() -> Response:
-    """Serve Plotly's library from the Python package that makes the figures; a browser keeps it for a day."""
-    with as_file(files("plotly") / "package_data" / "plotly.min.js") as path:
-        return FileResponse(
-            path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
-        )
+    """Serve Plotly's library; a browser keeps it for a day."""
+    caching = {"Cache-Control": "public, max-age=86400"}
+    return FileResponse(plotly_script_file(), media_type="text/javascript", headers=caching)
 
 
 @pages.get("/{path:path}", response_model=None)

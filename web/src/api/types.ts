@@ -379,6 +379,7 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
   shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight | null } | null;
   plan_source: string | null;
   overrides: string[];
+  run_spec: { jobs: { work?: { nccl?: unknown } }[] };
   /** Tables of the record: observation point of each, and the columns that were not measured. */
   observed: Record<string, { at: string; unmeasured: string[] }>;
   engine: Engine | null;

@@ -9,13 +9,15 @@ use crate::checks::is_sprayed;
 use crate::network::Network;
 use crate::network::paths::Paths;
 use jobs::Jobs;
+use record::ChannelRow;
 use spec::{ChunksObserved, JobSpec, RunSpec};
 use units::{HostId, NodeId};
 
 /// Equal servers of which two are simulated; none by default.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct EqualServers {
-    count: Option<u32>,
+    /// All servers, the two first; empty by default.
+    servers: Vec<u32>,
 }
 
 impl EqualServers {
@@ -32,12 +34,12 @@ impl EqualServers {
         }
         let mut nics = channels.channels.iter().map(|channel| [channel.receive_nic, channel.send_nic]);
         let are_equal = nics.all(|nics| are_on_one_switch(&paths.network, &servers, nics));
-        are_equal.then_some(Self { count: Some(servers.len() as u32) })
+        are_equal.then_some(Self { servers })
     }
 
     /// Number of servers, if two stand for them.
-    pub(crate) const fn count(&self) -> Option<u32> {
-        self.count
+    pub(crate) fn count(&self) -> Option<u32> {
+        (!self.servers.is_empty()).then_some(self.servers.len() as u32)
     }
 
     /// The spec with the ranks of the first two servers.
@@ -53,7 +55,7 @@ impl EqualServers {
 
     /// Number of chunks for which a chunk stands: those of one of the two servers stand for all but one.
     pub(crate) fn represented_by(&self, jobs: &Jobs, chunk: u32) -> u64 {
-        self.count.map_or(1, |count| {
+        self.count().map_or(1, |count| {
             let pair = jobs.queue_pair(jobs.chunk(chunk).queue_pair);
             if pair.src_host < pair.dst_host { u64::from(count) - 1 } else { 1 }
         })
@@ -63,7 +65,7 @@ impl EqualServers {
     pub(crate) fn chunks(&self, jobs: &Jobs, job: usize) -> u64 {
         let first = jobs.first_chunk(job);
         let count = jobs.schedules[job].transfers().len() as u32 * jobs.parts;
-        match self.count {
+        match self.count() {
             None => count.into(),
             Some(_) => (first..first + count).map(|chunk| self.represented_by(jobs, chunk)).sum(),
         }
@@ -71,12 +73,25 @@ impl EqualServers {
 
     /// Payload of all jobs [bytes].
     pub(crate) fn total_bytes(&self, jobs: &Jobs) -> u64 {
-        match self.count {
+        match self.count() {
             None => jobs.schedules.iter().map(|schedule| schedule.total_bytes()).sum(),
             Some(_) => (0..jobs.chunk_count())
                 .map(|chunk| jobs.chunk(chunk).bytes * self.represented_by(jobs, chunk))
                 .sum(),
         }
+    }
+
+    /// The rows of all servers, from those of the two.
+    pub(crate) fn rows_of_all(&self, rows: Vec<ChannelRow>) -> Vec<ChannelRow> {
+        let Some(last) = self.servers.iter().take(2).max() else { return rows };
+        let mut all = Vec::new();
+        for row in rows {
+            let stands_for = |host: u32| (host == *last) == (row.host == *last);
+            let hosts = self.servers.iter().filter(|&&host| stands_for(host));
+            all.extend(hosts.map(|&host| ChannelRow { host, ..row.clone() }));
+        }
+        all.sort_by_key(|row| (row.job, row.channel, row.host));
+        all
     }
 }
 
@@ -167,6 +182,8 @@ mod tests {
             assert_eq!(facts(&two), facts(&all));
             let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
             assert_eq!(text(&of_two), text(&of_all));
+            assert_eq!(of_two.channels, of_all.channels);
+            assert_eq!(of_all.channels.len() as u32, 6 * servers);
             assert!(two.events < all.events);
         }
     }

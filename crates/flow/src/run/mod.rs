@@ -20,7 +20,8 @@ use crate::sharing::sender_port::NewFlow;
 pub(crate) use equal_servers::EqualServers;
 use events::{Event, Events};
 use job_state::JobState;
-use jobs::{Chunk, Jobs, Observer, QueuePair, RunError};
+use jobs::{ChannelTally, Chunk, Jobs, Observer, QueuePair, RunError};
+use record::Batch;
 use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Span};
@@ -95,6 +96,8 @@ struct Run<'a> {
     states: Vec<JobState>,
     events: Events,
     recorder: Recorder,
+    /// Sums by channel, if NCCL runs a job.
+    channels: Option<ChannelTally>,
     /// Since the last progress check.
     delivered_bytes: u64,
     /// Path of the chunk being sent.
@@ -157,6 +160,7 @@ impl<'a> Run<'a> {
             connections_max: CONNECTIONS_MIN,
             events: Events::default(),
             recorder,
+            channels: ChannelTally::new(&spec.jobs),
             delivered_bytes: 0,
             path: Path::default(),
             clearance_spans: HashMap::new(),
@@ -202,7 +206,9 @@ impl<'a> Run<'a> {
             reporter.step(now, observer)?;
         }
         reporter.end(now, observer)?;
-        Ok(self.recorder.finish(observer)?)
+        self.recorder.finish(observer)?;
+        let rows = self.channels.take().map(ChannelTally::rows).unwrap_or_default();
+        Ok(observer.batch(Batch::Channels(self.servers.rows_of_all(rows)))?)
     }
 
     fn process(&mut self, now: Instant, event: Event) {
@@ -442,11 +448,17 @@ impl<'a> Run<'a> {
         let chunk = self.jobs.chunk(number);
         let is_open_loop = self.spec.jobs[chunk.job as usize].work.open_loop().is_some();
         let unloaded = is_open_loop.then_some(unloaded);
-        let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
-        let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
+        let pair = self.jobs.queue_pair(chunk.queue_pair);
+        let sent = if pair.is_local() { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
         let count = self.servers.represented_by(&self.jobs, number);
-        self.recorder.push(number, row(&self.jobs, number, sent, &times), count);
+        let row = row(&self.jobs, number, sent, &times);
+        if let Some(channels) = &mut self.channels
+            && self.jobs.message(number) == Message::Payload
+        {
+            channels.add(&row, pair.ports);
+        }
+        self.recorder.push(number, row, count);
         let state = &mut self.states[chunk.job as usize];
         state.complete += count;
         state.end = state.end.max(now);

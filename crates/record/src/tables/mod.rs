@@ -1,12 +1,14 @@
 //! Lists all tables of a record: `TABLES`, and `Batch`, an enum with the rows of one table. The modules
 //! declare the tables: row type, columns, meaning.
 
+mod channels;
 mod chunks;
 mod connections;
 mod counters;
 mod fabric;
 mod series;
 
+pub use channels::*;
 pub use chunks::*;
 pub use connections::*;
 pub use counters::*;
@@ -22,6 +24,8 @@ tables! {
     ChunkSteps(ChunkStepRow),
     /// Distribution of completion times, at the end; none where each chunk has a row.
     ChunkTimes(ChunkTimeRow),
+    /// Channels of NCCL, at the end; none of jobs without NCCL.
+    Channels(ChannelRow),
     /// Every port; several batches at the end.
     Ports(PortRow),
     /// Priorities of ports with pauses or losses, at the end.

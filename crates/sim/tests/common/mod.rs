@@ -3,8 +3,8 @@
 use fabricbench_sim::{Description, Observer, Options, Path, Progress, Sample, Stopped};
 use proptest::prelude::*;
 use record::{
-    Batch, ChunkRow, ChunkStepRow, ChunkTimeRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow,
-    SeriesRow,
+    Batch, ChannelRow, ChunkRow, ChunkStepRow, ChunkTimeRow, LinkRow, PathRow, PortRow, PriorityRow,
+    ReorderingRow, SeriesRow,
 };
 use spec::{
     AdapterConfig, ArrivalProcess, BufferSpec, CableSpec, ChunksObserved, ClockSpec, CollectiveSpec,
@@ -412,6 +412,7 @@ pub(crate) struct Recorder {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) chunk_steps: Vec<ChunkStepRow>,
     pub(crate) chunk_times: Vec<ChunkTimeRow>,
+    pub(crate) channels: Vec<ChannelRow>,
     pub(crate) ports: Vec<PortRow>,
     pub(crate) links: Vec<LinkRow>,
     pub(crate) priorities: Vec<PriorityRow>,
@@ -452,6 +453,7 @@ impl Observer<Progress> for Recorder {
             Batch::Chunks(rows) => self.chunks.extend(rows),
             Batch::ChunkSteps(rows) => self.chunk_steps.extend(rows),
             Batch::ChunkTimes(rows) => self.chunk_times.extend(rows),
+            Batch::Channels(rows) => self.channels.extend(rows),
             Batch::Ports(rows) => self.ports.extend(rows),
             Batch::Priorities(rows) => self.priorities.extend(rows),
             Batch::Links(rows) => self.links.extend(rows),
@@ -483,6 +485,7 @@ impl Observer<Progress> for Counter {
             Batch::Chunks(rows) => rows.len(),
             Batch::ChunkSteps(rows) => rows.len(),
             Batch::ChunkTimes(rows) => rows.len(),
+            Batch::Channels(rows) => rows.len(),
             Batch::Ports(rows) => rows.len(),
             Batch::Priorities(rows) => rows.len(),
             Batch::Links(rows) => rows.len(),
@@ -530,8 +533,9 @@ pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
 /// Every table of a run as text, for comparison.
 pub(crate) fn tables(recorder: &Recorder) -> String {
     format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         recorder.chunks,
+        recorder.channels,
         recorder.ports,
         recorder.priorities,
         recorder.links,

@@ -58,6 +58,33 @@ impl NcclConfig {
         }
     }
 
+    /// Protocol.
+    #[must_use]
+    pub const fn protocol(&self) -> NcclProtocol {
+        match self {
+            Self::Ring(channels) | Self::Tree(channels) => channels.protocol,
+            Self::Peers(peers) => peers.protocol,
+            Self::OneServer(one_server) => one_server.protocol,
+        }
+    }
+
+    /// Bytes that the GPUs of each server send over its scale-up domain on a channel of a ring or tree that sends
+    /// `network_bytes` between all servers; 0 where copies are transfers of the schedule.
+    ///
+    /// A ring that goes round has as many connections as servers, a chain one less, and a tree one less in each
+    /// direction. All data pass the GPUs of each server once, in a tree once in each direction.
+    #[must_use]
+    pub fn scale_up_bytes(&self, collective: &str, servers: u64, gpus: u32, network_bytes: u64) -> u64 {
+        let Some(channels) = self.channels() else { return 0 };
+        let connections = if self.cycles(collective).is_some() { servers } else { servers - 1 };
+        let hops = u64::from(channels.scale_up.hops);
+        let is_multicast = matches!(self, Self::Tree(_)) && hops < u64::from(gpus) - 1;
+        // With NVLS all GPUs send data to the switches, and one of them the sums.
+        let sent =
+            if is_multicast { (u64::from(gpus) + 1) * network_bytes / 2 } else { hops * network_bytes };
+        sent / connections
+    }
+
     /// How often the blocks of a collective go round its rings over servers; `None` if they do not.
     #[must_use]
     pub fn cycles(&self, collective: &str) -> Option<u32> {
@@ -235,6 +262,16 @@ pub enum NcclProtocol {
 }
 
 impl NcclProtocol {
+    /// Name that NCCL uses.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ll => "LL",
+            Self::Ll128 => "LL128",
+            Self::Simple => "Simple",
+        }
+    }
+
     /// Bytes on the wire of `bytes` of data.
     #[must_use]
     pub const fn wire_bytes(self, bytes: u64) -> u64 {

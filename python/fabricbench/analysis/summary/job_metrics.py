@@ -10,7 +10,7 @@ from fabricbench.analysis.record.percentiles import nearest_rank, total
 from fabricbench.analysis.record.round_sizes import facts_by_size, size_parts
 from fabricbench.analysis.record.run_spec import is_measured, warm_up_rounds_of
 from fabricbench.analysis.record.tables import Tables
-from fabricbench.analysis.summary import kpis
+from fabricbench.analysis.summary import kpis, server_use
 from fabricbench.analysis.summary.bandwidth import (
     bus_factor,
     busbw_limit,
@@ -48,8 +48,8 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     Args:
         run_spec: The RunSpec that was run.
         summary: The backend's RunSummary: `status`, `jobs` in the order of the spec, `frames_lost` by cause.
-        tables: The record tables; `chunks` or its counts, `ports`, `links` and `series` are read, batch by
-            batch, and `events` of a stalled run.
+        tables: The record tables; `chunks` or its counts, `channels`, `ports`, `links` and `series` are read,
+            batch by batch, and `events` of a stalled run.
 
     Returns:
         One summary for each job, in the order of the spec; for a job whose rounds have several data sizes,
@@ -78,6 +78,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     run_metrics = _run_metrics(fabric_facts, summary) | _sampled_metrics(
         run_spec, summary, tables, fabric_facts
     )
+    server_uses = server_use.use_metrics(run_spec, summary, tables.batches("channels", server_use.COLUMNS))
     parts: list[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]] = []
     for job, outcome in zip(jobs, summary["jobs"], strict=True):
         facts = chunk_facts[job["name"]]
@@ -89,6 +90,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
             _facts(job, outcome, stalls, _link_texts(fabric_facts.names(job["hosts"]), links_down)),
             _with_lost_at_most(_frames_lost(summary), _job_metrics(run_spec, job, outcome, facts))
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
+            | server_uses.get(job["name"], {})
             | run_metrics,
         )
         for job, outcome, facts in parts

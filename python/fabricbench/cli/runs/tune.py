@@ -74,7 +74,9 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     confirm: Annotated[
         int,
         typer.Option(
-            min=0, max=1_000, help="Other seeds with which the best point is compared again; 0 for none."
+            min=0,
+            max=1_000,
+            help=f"Other seeds to compare the best point with: {SEEDS_MIN} or more, or 0 for none.",
         ),
     ] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,

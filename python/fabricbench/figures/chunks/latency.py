@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.cumulative_distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.cumulative_distribution import EXACT_TAIL, MAX_POINTS, cdf_points
 from fabricbench.figures.figure import LATENCY, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import time_scale
@@ -73,7 +73,9 @@ def _caption(reduced: bool) -> str:
         "chunk; a curve is the share of chunks whose value is at most the one on the axis."
     )
     if reduced:
-        text += f" Reduced: {MAX_POINTS:,} points a curve, the lowest and highest 250 values exactly."
+        text += (
+            f" Reduced: {MAX_POINTS:,} points a curve, the lowest and highest {EXACT_TAIL} values exactly."
+        )
     return text
 
 

@@ -62,12 +62,14 @@ def timeline_plot(
     complete = [bar for bar in timeline.bars if bar["status"] == "complete"]
     incomplete = [bar for bar in timeline.bars if bar["status"] != "complete"]
     if complete:
-        figure.add_trace(_bars(complete, scale, _by_number(complete, colour_column)))
-        figure.add_trace(_colour_bar(complete, colour_column, colour_title))
+        hover = [_hover(bar, scale) for bar in complete]
+        figure.add_trace(bar_trace(complete, scale, numbered_colours(complete, colour_column), hover))
+        figure.add_trace(colour_bar_trace(complete, colour_column, colour_title))
     if incomplete:
         failed = {"color": "white", "line": {"color": theme.FAILED, "width": 1}}
         failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
-        figure.add_trace(_bars(incomplete, scale, failed))
+        hover = [_hover(bar, scale) for bar in incomplete]
+        figure.add_trace(bar_trace(incomplete, scale, failed, hover))
     figure.update_layout(_layout(timeline, scale))
     caption = _caption(timeline, colour_title, bool(incomplete))
     return Plot(figure, caption, timeline.reduction is not Reduction.NONE, scale)
@@ -78,7 +80,8 @@ def _colour_by(timeline: Timeline) -> tuple[str, str]:
     return ("step", "step") if len(steps) > 1 else ("dst_rank", "receiving rank")
 
 
-def _by_number(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
+def numbered_colours(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
+    """Return the marker of bars that are coloured by the numbers of a column."""
     low = min(bar[column] for bar in bars)
     span = max(1, max(bar[column] for bar in bars) - low)
     colours = [theme.colour_at(theme.ORDER_SCALE, (bar[column] - low) / span) for bar in bars]
@@ -86,7 +89,7 @@ def _by_number(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
     return {"color": colours, "line": {"width": edge, "color": "white"}}
 
 
-def _colour_bar(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.Scatter:
+def colour_bar_trace(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.Scatter:
     """Return an empty trace with a colour bar: individually coloured bars have none."""
     values = sorted({bar[column] for bar in bars})
     ticks = {"tickvals": values} if len(values) <= 9 else {"tickformat": "d"}
@@ -107,7 +110,10 @@ def _colour_bar(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.S
     )
 
 
-def _bars(bars: Sequence[dict[str, Any]], scale: TimeScale, marker: dict[str, Any]) -> go.Bar:
+def bar_trace(
+    bars: Sequence[dict[str, Any]], scale: TimeScale, marker: dict[str, Any], hover: Sequence[str]
+) -> go.Bar:
+    """Return bars from `start_ps` to `end_ps` in their `lane`, with a text for each."""
     return go.Bar(
         orientation="h",
         base=[round(bar["start_ps"] / scale.ps, 7) for bar in bars],
@@ -115,7 +121,7 @@ def _bars(bars: Sequence[dict[str, Any]], scale: TimeScale, marker: dict[str, An
         y=[bar["lane"] for bar in bars],
         width=0.86,
         marker=marker,
-        hovertext=[_hover(bar, scale) for bar in bars],
+        hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
@@ -142,7 +148,7 @@ def _hover(bar: dict[str, Any], scale: TimeScale) -> str:
 
 def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
     lanes = timeline.senders[-1].first_lane + timeline.senders[-1].lanes
-    lane_px = min(_MAX_LANE_PX, max(_MIN_LANE_PX, _TARGET_PX // lanes))
+    lane_px = lane_height_px(lanes)
     many_jobs = len({sender.job for sender in timeline.senders}) > 1
     labelled = timeline.senders[:: -(-len(timeline.senders) // _MAX_RANK_LABELS)]
     y_axis = theme.axis(
@@ -156,13 +162,19 @@ def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
         height=max(240, lanes * lane_px + 90),
         xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
         yaxis=y_axis,
-        shapes=[_separator(sender.first_lane) for sender in timeline.senders[1:]],
+        shapes=[lane_separator(sender.first_lane) for sender in timeline.senders[1:]],
         barmode="overlay",
         hovermode="closest",
     )
 
 
-def _separator(first_lane: int) -> dict[str, Any]:
+def lane_height_px(lanes: int) -> int:
+    """Return the height of a lane."""
+    return min(_MAX_LANE_PX, max(_MIN_LANE_PX, _TARGET_PX // lanes))
+
+
+def lane_separator(first_lane: int) -> dict[str, Any]:
+    """Return a line above a lane."""
     edge = first_lane - 0.5
     line = {"color": theme.GRID, "width": 1}
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": edge, "y1": edge, "line": line}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.cumulative_distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.cumulative_distribution import EXACT_TAIL, MAX_POINTS, cdf_points
 from fabricbench.figures.figure import FCT, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.completion_times import fct_ps_of
@@ -124,8 +124,8 @@ def _caption(samples: Sequence[FctSample], reduced: int) -> str:
         text += " Crosses are the published minimum and P50."
     if reduced:
         text += (
-            f" Reduced: curves with more chunks show {MAX_POINTS:,} points, the lowest and highest 250 "
-            "values exactly and the rest evenly by rank."
+            f" Reduced: curves with more chunks show {MAX_POINTS:,} points, the lowest and highest "
+            f"{EXACT_TAIL} values exactly and the rest evenly by rank."
         )
     return text
 

@@ -16,7 +16,7 @@ from fabricbench.figures.scales import TimeScale, byte_count_text
 
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96
-_MAX_TIMES = 1000
+_MAX_TIMES = 400
 _MAX_QUEUE_POINTS = 200
 _ROWS_WITH_GAPS = 40
 _BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
@@ -183,7 +183,7 @@ def _use_heatmap(
     rows: dict[tuple[Any, ...], dict[int, float | None]] = {port: dict.fromkeys(times) for port in ports}
     for node, port, time_ps, value in use.select("node", "port", "time_ps", "use_percent").iter_rows():
         if (node, port) in rows:
-            rows[node, port][time_ps] = round(value, 2)
+            rows[node, port][time_ps] = round(value, 1)
     start_ps = max(0, 2 * times[0] - times[1]) if len(times) > 1 else 0
     return go.Heatmap(
         x=[round(time_ps / scale.ps, 7) for time_ps in (start_ps, *times)],

@@ -115,7 +115,8 @@ def compose(text: str, source: str) -> Any:
         mark = error.problem_mark or error.context_mark
         location = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
         reason = ", ".join(part for part in (error.problem, error.context) if part)
-        raise PlanError([Problem(location, "", f"text that is no YAML: {reason}")]) from error
+        hint = "indent with spaces: YAML allows no tabs there" if "'\\t'" in reason else ""
+        raise PlanError([Problem(location, "", f"text that is no YAML: {reason}", "", hint)]) from error
     except ReaderError as error:
         location = Place(source, text.count("\n", 0, error.position) + 1)
         raise PlanError([Problem(location, "", character_text(chr(error.character)), "text")]) from error

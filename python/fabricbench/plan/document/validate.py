@@ -44,6 +44,18 @@ _LIMITS: Final = {
     "too_short": ("min_length", "{} or more items"),
     "too_long": ("max_length", "at most {} items"),
 }
+_NAMES_ELSEWHERE: Final = {
+    "gpus_per_host": "fabric.server: {gpus: 8}",
+    "gpus_per_node": "fabric.server: {gpus: 8}",
+    "gpus_per_server": "fabric.server: {gpus: 8}",
+    "nics_per_host": "fabric.server: {nics: 8}",
+    "nics_per_server": "fabric.server: {nics: 8}",
+    "message_sizes": "sweep: {message_size: [64KB, 1MB]}",
+    "sizes": "sweep: {data_size: [1MB, 1GB]}",
+}
+"""Names that other tools give to fields of a plan, and how a plan writes them."""
+_MTU_MAX: Final = 4096
+_MTU_HINT: Final = "payload of a RoCE packet; a port with an MTU of 9000 carries packets of 4096"
 _QUOTED: Final = re.compile("'([^']*)'")
 _WHERE_FROM: Final = re.compile(" (?:Default|Source):")
 _KINDS: Final = {
@@ -98,6 +110,8 @@ def _field_problem(details: ErrorDetails, model: type[PlanModel]) -> FieldProble
         allowed = template.format(context[name]).replace("'", "")
     if kind == "literal_error":
         hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
+        if path[-1] == "mtu" and isinstance(value, int) and value > _MTU_MAX:
+            hint = _MTU_HINT
     if kind == "tuple_type" and loc[0] == "sweep" and isinstance(value, dict):
         hint = "name the field by its whole path, with a list: fabric.switch.ecn.kmin: [100KB, 400KB]"
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
@@ -116,7 +130,8 @@ def _unknown_key(loc: FieldPath, model: type[PlanModel]) -> FieldProblem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
     names = field_names(models_at(loc[:-1], model)[0])
-    hint = close_match_hint(key, names) or _home_hint(key, model)
+    hint = f"a plan has `{_NAMES_ELSEWHERE[key]}`" if key in _NAMES_ELSEWHERE else ""
+    hint = hint or close_match_hint(key, names) or _home_hint(key, model)
     return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(names), hint)
 
 

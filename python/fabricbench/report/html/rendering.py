@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabricbench.figures import theme
+from fabricbench.figures.plotly_script import plotly_script_file
 from fabricbench.report.html.page_parts import Page
 from fabricbench.report.output.atomic_files import atomic_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-_PLOTLY_FALLBACK = "</script"
 
 
 def render_page(page: Page) -> str:
@@ -22,11 +20,7 @@ def render_page(page: Page) -> str:
     All text is escaped; the figures are JSON without `<`; the style sheet, the script and Plotly are embedded
     once. A content security policy in the page prevents the browser from fetching anything.
     """
-    from plotly.offline import get_plotlyjs
-
-    plotly_js = get_plotlyjs()
-    if _PLOTLY_FALLBACK in plotly_js.lower():
-        plotly_js = plotly_js.replace("</script", "<\\/script")
+    plotly_js = plotly_script_file().read_text(encoding="utf-8").replace("</script", "<\\/script")
     return _environment().get_template("report.html.j2").render(page=page, plotly_js=plotly_js, theme=theme)
 
 

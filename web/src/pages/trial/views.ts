@@ -24,6 +24,7 @@ export const VIEWS: readonly View[] = [
     needs: ['chunks'],
   },
   { key: 'timeline', title: 'Timeline', tables: [], needs: ['chunks'] },
+  { key: 'channels', title: 'Channels', tables: ['channels'], needs: ['channels'] },
   {
     key: 'over-time',
     title: 'Over time',
@@ -49,6 +50,7 @@ export const VIEW_OF_SECTION: Record<FigureSection, string> = {
   latency: 'distribution',
   order: 'distribution',
   timeline: 'timeline',
+  channels: 'channels',
   series: 'over-time',
   uplinks: 'links',
   links: 'links',
@@ -73,11 +75,23 @@ export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
   return trial.engine?.hosts ?? [];
 }
 
-/** Views of a trial: hosts only if it ran on hosts, the port map only if it was not imported. */
-export function viewsOf(trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend'>>): View[] {
+/** Whether NCCL runs a job of a trial. */
+function hasNccl(trial: Partial<Pick<TrialDetail, 'run_spec'>>): boolean {
+  return trial.run_spec?.jobs.some((job) => Boolean(job.work?.nccl)) ?? false;
+}
+
+/**
+ * Views of a trial: hosts only if it ran on hosts, the port map only if it was not imported, channels only if NCCL runs
+ * a job.
+ */
+export function viewsOf(
+  trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend' | 'run_spec'>>,
+): View[] {
   return VIEWS.filter(
     ({ key }) =>
-      (key !== 'hosts' || hostsOf(trial).length > 0) && (key !== 'port-map' || trial.backend !== 'imported'),
+      (key !== 'hosts' || hostsOf(trial).length > 0) &&
+      (key !== 'port-map' || trial.backend !== 'imported') &&
+      (key !== 'channels' || hasNccl(trial)),
   );
 }
 

@@ -10,7 +10,7 @@ use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
 use crate::setup::{Fabric, Flows};
 use engine::prefetch::prefetch_ends;
-use jobs::{QueuePair, RowSelection, Stopped, Tally};
+use jobs::{ChannelTally, QueuePair, RowSelection, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
 use spec::{JobSpec, QpType, RunSpec};
 use std::collections::BTreeMap;
@@ -95,6 +95,8 @@ pub(crate) struct Assembler<'a> {
     chosen: RowSelection,
     /// Statistics of all chunks, if not all have a row.
     pub(crate) tally: Option<Tally>,
+    /// Sums by channel, if NCCL runs a job.
+    pub(crate) channels: Option<ChannelTally>,
     /// Queue pairs that exhausted their retries, in the order of the reports.
     pub(crate) failed_queue_pairs: Vec<(Instant, u32)>,
     pub(crate) frames: Vec<crate::record::Frame>,
@@ -105,6 +107,7 @@ impl<'a> Assembler<'a> {
     /// Assembler for a run of `spec` on `fabric`.
     pub(crate) fn new(flows: &'a Flows, spec: &RunSpec, fabric: &Fabric) -> Self {
         let jobs = &spec.jobs;
+        let channels = ChannelTally::new(jobs);
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let block_bytes = jobs.iter().map(|job| job.work.storage().map_or(0, |storage| storage.block_bytes));
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
@@ -134,6 +137,7 @@ impl<'a> Assembler<'a> {
             rows: Vec::new(),
             chosen: RowSelection::All,
             tally: None,
+            channels,
             failed_queue_pairs: Vec::new(),
             frames: Vec::new(),
             tcp_frames: Vec::new(),
@@ -507,6 +511,9 @@ impl<'a> Assembler<'a> {
             && let Some(announced) = self.announced.remove(&key)
         {
             row.start_ps = Some(announced.0);
+        }
+        if let Some(channels) = &mut self.channels {
+            channels.add(&row, position.pair.ports);
         }
         if let Some(tally) = &mut self.tally {
             tally.add(&row);

@@ -8,7 +8,7 @@ use super::connections::connection_rows;
 use super::paths::{Paths, paths};
 use super::probe::{emit_links, emit_ports, emit_series, total_rows};
 use crate::progress::Progress;
-use jobs::{Observer, Stopped, Tally};
+use jobs::{ChannelTally, Observer, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
 use reordering::reordering_rows;
 use spec::RunSpec;
@@ -19,6 +19,7 @@ pub(crate) struct FinalTables {
     /// Chunks without a row so far.
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) tally: Option<Tally>,
+    pub(crate) channels: Option<ChannelTally>,
     pub(crate) events: Vec<EventRow>,
     /// End of the last window.
     pub(crate) end: Instant,
@@ -38,6 +39,8 @@ impl FinalTables {
         let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
         observer.batch(Batch::Chunks(self.chunks))?;
         self.tally.map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))?;
+        let channels = self.channels.map(ChannelTally::rows).unwrap_or_default();
+        observer.batch(Batch::Channels(channels))?;
         let priorities = emit_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
         observer.batch(Batch::Priorities(priorities))?;
         emit_links(world, end, |mut rows| {

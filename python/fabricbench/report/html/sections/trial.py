@@ -1,4 +1,4 @@
-"""Builds sections on one trial: chunk transfers, links, queues, latency, frame order, counters, events."""
+"""Builds sections on one trial: chunks, channels, links, queues, latency, frame order, counters, events."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
 from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
-from fabricbench.figures.figure import LATENCY, LINKS, ORDER, SERIES, TIMELINE
+from fabricbench.figures.figure import CHANNELS, LATENCY, LINKS, ORDER, SERIES, TIMELINE
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import Subject, subject_of
+from fabricbench.report.documents.channels import channels_table
 from fabricbench.report.documents.diagnosis import Insight
 from fabricbench.report.documents.table import Cell, Column, Row, Table
 from fabricbench.report.html.figure_sections import figure_section, plot_parts, plot_section
@@ -69,9 +70,10 @@ def trial_sections(trial: Trial, insight: Insight | None, loss_parts: Sequence[P
     subject = subject_of(trial, [trial])
     if insight is None:
         links = [figure_section(LINKS, subject)] if trial.has("links", "ports") else []
-        return [_transfers(subject), *links]
+        return [_transfers(subject), *_channels(subject), *links]
     return [
         _transfers(subject),
+        *_channels(subject),
         *(figure_section(section, subject) for section in (LINKS, SERIES, LATENCY)),
         *([figure_section(ORDER, subject)] if insight.orders else []),
         _counters(subject, loss_parts),
@@ -84,6 +86,15 @@ def _transfers(subject: Subject) -> Section:
     is_reduced = any(part.plot.reduced for part in timeline)
     progress_plots = plot_parts([PROGRESS_FIGURE], subject) if is_reduced else []
     return plot_section(TIMELINE, [*progress_plots, *timeline])
+
+
+def _channels(subject: Subject) -> list[Section]:
+    """Return the section on the channels of NCCL; none if NCCL runs no job."""
+    table = channels_table(subject.trial)
+    if table is None:
+        return []
+    section = figure_section(CHANNELS, subject)
+    return [Section(section.key, section.title, [*section.parts, table])]
 
 
 def _counters(subject: Subject, loss_parts: Sequence[Part]) -> Section:
