@@ -15,7 +15,7 @@ from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.plot import Plot
 from fabricbench.report.documents.campaign import effect_tables, front_table, settings_table
-from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import axis_columns
 from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
@@ -138,7 +138,7 @@ def _missing_section(report: CampaignReport) -> list[Section]:
     columns = [Column("trial", is_text=True), Column("status", is_text=True), *axis_columns(names)]
     columns.append(Column("iteration"))
     rows = [
-        Row([Cell(str(value)) for value in row])
+        Row([str(value) for value in row])
         for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
     ]
     omitted = missing.height - len(rows)

@@ -16,7 +16,7 @@ from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.numbers import fixed
-from fabricbench.report.documents.observation_points import VALUES, point_text, points_of
+from fabricbench.report.documents.observation_points import points_of, points_table
 from fabricbench.report.documents.search import search_table
 from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
 from fabricbench.report.documents.table_cells import axis_columns, size_column
@@ -222,7 +222,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
         *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
     ]
     rows = [
-        Row([Cell(test.title), Cell(transport_text([trial.facts.run_spec for trial in test.trials]))])
+        Row([test.title, transport_text([trial.facts.run_spec for trial in test.trials])])
         for test in report.tests
         if test.trials
     ]
@@ -244,7 +244,7 @@ def _formulas(report: SuiteReport) -> Table:
             [
                 *map(Cell, (kpi.title, kpi.unit, str(kpi.declared.point))),
                 Cell(kpi.metric, tone="muted"),
-                Cell(kpi.formula),
+                kpi.formula,
             ]
         )
         for kpi in kpis
@@ -291,20 +291,7 @@ def _points(test: TestReport) -> list[Part]:
     points = points_of(row.trial)
     if points is None:
         return [NotePart("Observation points are not known of what was measured elsewhere.")]
-    titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
-    columns = [Column("observed", is_text=True), Column("unit", is_text=True), *map(Column, titles)]
-    rows = [
-        Row(
-            [
-                Cell(point.title),
-                Cell(point.unit),
-                *(Cell(point_text(getattr(point, name))) for name in VALUES),
-            ]
-        )
-        for point in points.rows
-    ]
-    caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
-    return [Table(columns, rows, caption)]
+    return [points_table(points), NotePart(f"Of one trial: {row.label}, trial {row.trial.id}.")]
 
 
 def _kpi_table(test: TestReport) -> list[Part]:
@@ -326,7 +313,7 @@ def _kpi_table(test: TestReport) -> list[Part]:
     case_columns = len(columns) - len(kpis)
     cells = []
     if any(kpi.reference for kpi in kpis):
-        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (case_columns - 1)]
+        indicative: list[Cell | str] = [Cell("indicative", tone="muted"), *[""] * (case_columns - 1)]
         cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
     for row, absent in zip(rows, test.absent, strict=False):
         case_cells = [Cell(row.trial.facts.variant)] if has_variants else []
@@ -390,7 +377,7 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     parts: list[Part] = [
         Table(
             columns,
-            [Row([Cell(test.title, href=f"#{test.anchor}"), Cell(text)]) for test, text in anomalies],
+            [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
         if anomalies
@@ -398,14 +385,11 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     ]
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
-        rows = [Row([Cell(test.title, href=f"#{test.anchor}"), Cell(text)]) for test, text in deviations]
+        rows = [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in deviations]
         parts.append(Table(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
-        rows = [
-            Row([Cell(omitted.category), Cell(omitted.title), Cell(omitted.reason)])
-            for omitted in report.omitted
-        ]
+        rows = [Row([omitted.category, omitted.title, omitted.reason]) for omitted in report.omitted]
         parts.append(Table([Column(title, is_text=True) for title in titles], rows, "Not carried out."))
     return parts
 
@@ -432,12 +416,12 @@ def _repeatability(report: SuiteReport) -> list[Part]:
             Row(
                 [
                     Cell(test.title, href=f"#{test.anchor}"),
-                    Cell(test.primary.title),
-                    Cell(str(test.iterations)),
-                    Cell(str(len(test.rows))),
-                    Cell(fixed(median, 2)),
-                    Cell(fixed(worst[0], 2) if worst else "-"),
-                    Cell(worst[1].label if worst else ""),
+                    test.primary.title,
+                    str(test.iterations),
+                    str(len(test.rows)),
+                    fixed(median, 2),
+                    fixed(worst[0], 2) if worst else "-",
+                    worst[1].label if worst else "",
                 ]
             )
         )

@@ -140,8 +140,8 @@ def _tried_text(explanation: Explanation, *, colour: bool) -> str:
     columns += [Column("trial", is_text=True)]
     rows = [_row("none", job, job, None, explanation.trial.id) for job in explanation.jobs]
     rows += [row for attempt in explanation.tried for row in _rows(attempt, explanation.jobs)]
-    title = styled("remedies tried, the best first", Style.BOLD, colour=colour)
-    return "\n".join([title, render(Table(columns, rows), colour=colour), _verdict(explanation)])
+    table = Table(columns, rows, title="remedies tried, the best first", notes=[_verdict(explanation)])
+    return render(table, colour=colour)
 
 
 def _rows(tried: Tried, jobs: Sequence[JobReport]) -> list[Row]:

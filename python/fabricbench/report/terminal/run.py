@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 
-from fabricbench.metrics import ROUNDS, Metric, View
-from fabricbench.report.documents.columns import has_chunks, held, run_columns
+from fabricbench.metrics import Metric
+from fabricbench.report.documents.columns import result_columns
 from fabricbench.report.documents.criteria import ALL_MET, judgement_text
 from fabricbench.report.documents.fabric_metrics import fabric_table, per_trial
 from fabricbench.report.documents.table import Column, Row, Table, Tone
@@ -22,20 +21,19 @@ from fabricbench.report.documents.table_cells import (
     value_text,
 )
 from fabricbench.report.documents.tenants import seed_tables, tenants_tables
+from fabricbench.report.documents.variants import ratio_tables, spread_table, variant_table
 from fabricbench.report.terminal.text_table import Style, render, styled
-from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.results.axes import axes_label, axis_names, axis_values
 from fabricbench.results.isolation_by_seed import kept_rows
 from fabricbench.results.job_ranking import concern
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.variants import is_compared
+from fabricbench.results.variants import is_compared, versus_rows
 from fabricbench.store import Trial
 from fabricbench.words import data_size
 from fabricbench.work import NCCL_HEAD, nccl_text
 
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2
-_TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
@@ -52,13 +50,24 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
-        versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
+        _versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
     tables += [render(table, colour=colour) for table in tenants_tables(jobs)]
     tables += [seeds_text(jobs, colour=colour)]
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
+
+
+def _versus_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Return the ratios only: all jobs with a column for each variant, and their spread over the seeds.
+
+    Empty for one job and one seed, for which the other tables are sufficient.
+    """
+    rows = versus_rows(jobs)
+    tables = ratio_tables(rows) if len({row.job for row in rows}) > 1 else []
+    spread = spread_table(rows)
+    return "\n\n".join(render(table, colour=colour) for table in [*tables, *([spread] if spread else [])])
 
 
 def seeds_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -153,8 +162,8 @@ def _position(job: JobReport) -> int:
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    metrics = _metrics(jobs)
     if not is_compared(jobs[0]):
+        metrics = result_columns(jobs)
         names = axis_names([job.trial for job in jobs])
         has_nccl = any(nccl_text(job.job_spec) for job in jobs)
         rows = [
@@ -165,12 +174,9 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         size_head = size_column([job.trial for job in jobs])
         nccl_head = [Column(*NCCL_HEAD, is_text=True)] if has_nccl else []
         columns = [*axis_columns(names), size_head, *nccl_head, *metric_columns(metrics)]
-        lines = [
-            styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
-            render(Table(columns, rows), colour=colour),
-        ]
+        lines = [render(Table(columns, rows, title=heading(jobs[0], jobs)), colour=colour)]
     else:
-        lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
+        lines = [render(variant_table(jobs), colour=colour)]
     for job in jobs:
         if job.summary.status != "complete":
             text = f"{full_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
@@ -203,13 +209,6 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
         if not judgement.passed
     ]
     return failed or [ALL_MET]
-
-
-def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
-    """Return the columns of the jobs of a table."""
-    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
-    return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
 
 
 def _rows(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Style, render, styled
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.studies.sweep import Grid, Sweep, sweeps
 from fabricbench.words import counted
@@ -51,4 +51,4 @@ def _table(sweep: Sweep, grid: Grid, *, colour: bool) -> str:
         Row([row, *(metric_text(metric, grid.values.get((row, column))) for column in grid.columns.values)])
         for row in grid.rows.values
     ]
-    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(Table(columns, rows), colour=colour)}"
+    return render(Table(columns, rows, title=title), colour=colour)

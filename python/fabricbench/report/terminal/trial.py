@@ -13,7 +13,7 @@ from fabricbench.report.documents.columns import shares_fabric
 from fabricbench.report.documents.criteria import judgement_text, not_met_text
 from fabricbench.report.documents.fabric_metrics import fabric_values
 from fabricbench.report.documents.hosts import host_tables
-from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_values
+from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_table
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import deviation_text, exact_text, heading, sized, value_text
 from fabricbench.report.documents.tcp import connection_table, tcp_table
@@ -113,9 +113,8 @@ def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
 
 def _printed(trial: Trial) -> list[str]:
     """Return the table of the benchmark's printed values, and the limits of a measured trial."""
-    rows = [Row([name, value]) for name, value in printed_values(trial)]
-    heads = [Column("printed", is_text=True), Column("value")]
-    return [*([render(Table(heads, rows), colour=False)] if rows else []), NO_CHUNKS]
+    table = printed_table(trial)
+    return [*([render(table, colour=False)] if table else []), NO_CHUNKS]
 
 
 def _job_text(job: JobReport, *, colour: bool) -> str:

@@ -10,7 +10,7 @@ from fabricbench.analysis.links.utilisation import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
 from fabricbench.report.documents.model_notes import FLOW_NOTES, MODEL_NOTES
 from fabricbench.report.documents.switch_configurations import configurations
-from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.html.page_parts import FactsPart, Part, Section, TextPart
 from fabricbench.results.result_source import FLOW_MODEL, SIMULATED, made
 from fabricbench.store import Trial
@@ -114,5 +114,5 @@ def model_section(focus: Trial) -> Section | None:
     if notes is None:
         return None
     columns = [Column(title, is_text=True) for title in ("part", "modelled", "left out")]
-    rows = [Row([Cell(note.part), Cell(note.modelled), Cell(note.left_out)]) for note in notes]
+    rows = [Row([note.part, note.modelled, note.left_out]) for note in notes]
     return Section("model", "Assumptions and limits", [Table(columns, rows)])

@@ -42,9 +42,9 @@ def diagnosis_section(insight: Insight) -> Section | None:
         rows = [
             Row(
                 [
-                    Cell(finding.job),
-                    Cell(CAUSES[finding.cause]),
-                    Cell("–" if finding.explained is None else f"{100 * finding.explained:.0f}"),
+                    finding.job,
+                    CAUSES[finding.cause],
+                    "–" if finding.explained is None else f"{100 * finding.explained:.0f}",
                     Cell(
                         finding.sentence,
                         [under_text(finding, symptom) for symptom in finding.under[:MAX_UNDER]],
@@ -106,7 +106,7 @@ def loss_and_pause_parts(insight: Insight) -> list[Part]:
     parts: list[Part] = []
     if any(insight.losses.values()):
         rows = [
-            Row([Cell(cause), Cell(f"{frames:,}", tone="bad" if frames else "muted")])
+            Row([cause, Cell(f"{frames:,}", tone="bad" if frames else "muted")])
             for cause, frames in insight.losses.items()
         ]
         parts.append(Table([Column("frames lost by", is_text=True), Column("frames")], rows))

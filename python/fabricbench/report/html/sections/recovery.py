@@ -45,15 +45,15 @@ def _row(recovery: Recovery) -> Row:
     below = [uplinks.text for uplinks in step.uplinks]
     return Row(
         [
-            Cell(time_text(step.at_ps)),
+            time_text(step.at_ps),
             Cell("; ".join(step.what), below=below),
-            Cell(recovery.job),
-            Cell(significant(recovery.rate_before_gb_per_s)),
-            Cell(significant(recovery.rate_low_gb_per_s)),
+            recovery.job,
+            significant(recovery.rate_before_gb_per_s),
+            significant(recovery.rate_low_gb_per_s),
             _number(recovery.rate_after_gb_per_s),
             _number(recovery.after_percent, 3),
-            Cell(recovery_words(recovery)),
-            Cell(f"{recovery.lost_frames:,}"),
+            recovery_words(recovery),
+            f"{recovery.lost_frames:,}",
             *(
                 _number(value)
                 for value in (

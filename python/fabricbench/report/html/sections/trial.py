@@ -118,17 +118,14 @@ def _port_table(ports: pl.DataFrame) -> Table:
     columns = [Column("port", is_text=True), Column("to", is_text=True)]
     return Table(
         [*columns, *(_PORT_COLUMNS[name] for name in shown)],
-        [
-            Row([_port_cell(row), Cell(str(row["peer"])), *(_count(row[name]) for name in shown)])
-            for row in rows
-        ],
+        [Row([_port_cell(row), str(row["peer"]), *(_count(row[name]) for name in shown)]) for row in rows],
         _port_caption(len(rows), ports.height, empty),
     )
 
 
 def _event_table(events: pl.DataFrame) -> Table:
     rows = [
-        Row([Cell(time_text(time_ps)), Cell(kind), Cell(node), Cell(detail)])
+        Row([time_text(time_ps), kind, node, detail])
         for time_ps, kind, node, detail in _rare_first(events).head(MAX_EVENT_ROWS).iter_rows()
     ]
     columns = [Column("time"), *(Column(title, is_text=True) for title in ("event", "node", "detail"))]

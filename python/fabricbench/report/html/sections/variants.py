@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fabricbench.analysis.comparison.ratios import ratio_verdict
 from fabricbench.figures.figure import VARIANTS
-from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups, versus_title
+from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import RATIOS, Direction
 from fabricbench.report.documents.comparison import Comparison, parameters_table
 from fabricbench.report.documents.numbers import fixed
-from fabricbench.report.documents.table import Cell, Column, Row, Table
-from fabricbench.report.documents.table_cells import metric_text
-from fabricbench.report.documents.variants import RATIO_DECIMALS, TONES, ratio_tables, spread_table
+from fabricbench.report.documents.variants import RATIO_DECIMALS, ratio_tables, spread_table, variant_table
 from fabricbench.report.html.figure_sections import plot_parts
 from fabricbench.report.html.page_parts import NotePart, Part, Section
-from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
+from fabricbench.results.variants import VersusRow, compared_jobs, versus_rows
 
 MAX_ROWS = 400
 MAX_PLOTS = 8
@@ -39,7 +36,10 @@ def variants_section(subject: Subject, comparison: Comparison) -> Section | None
     ratios: list[Part] = [*ratio_tables(shown), *([spread] if spread else [])]
     if len(rows) > MAX_ROWS:
         ratios.append(NotePart(f"Reduced: the first {MAX_ROWS} of {len(rows):,} lines."))
-    parts: list[Part] = [*_findings(rows), *ratios, *_plots(subject, rows), _all_ratios(rows)]
+    jobs = compared_jobs([row.report for row in subject.rows])[:MAX_ROWS]
+    names = dict.fromkeys(job.summary.job for job in jobs)
+    tables = [variant_table([job for job in jobs if job.summary.job == name]) for name in names]
+    parts: list[Part] = [*_findings(rows), *ratios, *_plots(subject, rows), *tables]
     parameters = parameters_table(comparison, MAX_PARAMETERS)
     parts += [parameters] if parameters else []
     return Section(VARIANTS.key, VARIANTS.title, parts)
@@ -85,47 +85,3 @@ def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
     if len(groups) <= MAX_PLOTS:
         return [*plots]
     return [*plots, NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]
-
-
-def _all_ratios(rows: Sequence[VersusRow]) -> Table:
-    """Return every metric that has a ratio: a line for each size, job and variant."""
-    shown = [
-        name
-        for name in RATIOS
-        if any(_value(result, name) is not None for row in rows for result in row.results)
-    ]
-    columns = [Column(versus_title(rows)), Column("job", is_text=True), Column("variant", is_text=True)]
-    for name in shown:
-        columns += [Column(RATIOS[name].title, RATIOS[name].unit), Column("ratio")]
-    lines = [
-        Row(
-            [
-                Cell("" if index else row.size),
-                Cell("" if index else row.job),
-                Cell(result.variant),
-                *(cell for name in shown for cell in _value_cells(row, result, name)),
-            ]
-        )
-        for row in rows
-        for index, result in enumerate(row.results)
-    ]
-    has_repeats = any(len(result.jobs) > 1 for row in rows for result in row.results)
-    caption = f"Every metric that is compared{', at the first iteration' if has_repeats else ''}."
-    if len(lines) > MAX_ROWS:
-        caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
-    return Table(columns, lines[:MAX_ROWS], caption)
-
-
-def _value(result: VariantResult, ratio: str) -> float | None:
-    return result.jobs[0].summary.value(RATIOS[ratio].name)
-
-
-def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]:
-    against = result.jobs[0].against
-    ratio = against.ratios[name] if against else None
-    verdict = ratio_verdict(RATIOS[name], ratio, TOLERANCE)
-    tone = "" if result.variant == row.reference else TONES[verdict]
-    return [
-        Cell(metric_text(RATIOS[name], _value(result, name))),
-        Cell(fixed(ratio, RATIO_DECIMALS), tone=tone),
-    ]
