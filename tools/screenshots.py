@@ -19,6 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 import fabricbench as fb
+from fabricbench.store import Workspace
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "web"
 TOKEN = "a-token-for-screenshots"
@@ -136,12 +137,13 @@ def pages_of(root: Path) -> dict[str, str]:
     measured = fb.import_results(MEASURED, workspace=root, plan="jct-alltoall", tag="cluster")[0]
     sizes = ["16MB", "32MB", "64MB"]
     base = fb.run(fb.load("jct-alltoall").with_(data_size=sizes, tag="baseline"), workspace=root)[0]
-    fb.run(fb.load("isolation-alltoall-neighbour").with_(data_size="16MB"), workspace=root)
+    tenants = fb.run(fb.load("isolation-alltoall-neighbour").with_(data_size="16MB"), workspace=root)[0]
     clear = fb.run(fb.load("lb-alltoall-ecmp").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
     slow = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
     views = ("summary", "diagnosis", "chunks", "timeline", "over-time", "links")
     return {
-        "workspace": "trials",
+        "runs": "runs",
+        "answer": f"runs/{Workspace.open(root).find(tenants.id).facts.suite}",
         "configure": "configure?plan=cc-alltoall-pfc-ecn&section=fabric",
         **{view: f"trials/{slow.id}/{view}" for view in views},
         "compare": f"compare?trial={slow.id}&trial={clear.id}",

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.nccl_topology import fragment_of
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.errors import PlanError
 
 CLOUD = (Path(__file__).parent / "samples" / "cloud.xml").read_text()
 
 
 def read(text: str) -> Fragment:
-    return fragment_of(text, "topo.xml")
+    return read_device(text.encode(), "topo.xml", ReadOptions("nccl"))
 
 
 def topology(text: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.nccl_topology import fragment_of
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_fields
 
@@ -17,7 +17,7 @@ TEXT = SAMPLE.read_text()
 
 
 def of(text: str, servers: int | None = None) -> Fragment:
-    return fragment_of(text, "topo.xml", servers)
+    return read_device(text.encode(), "topo.xml", ReadOptions("nccl", servers=servers))
 
 
 def refused(text: str) -> str:
@@ -27,7 +27,7 @@ def refused(text: str) -> str:
 
 
 def test_a_host_is_a_server_with_a_rail_for_each_adapter() -> None:
-    fragment = fragment_of(TEXT, "dgx.xml", 16)
+    fragment = of(TEXT, 16)
     assert fragment.plan["fabric"]["topology"] == {
         "kind": "rail-optimised",
         "servers": 16,
@@ -102,7 +102,7 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
         ("", "found text that is no XML"),
         ("<system>", "topo.xml:1: found text that is no XML"),
         ("<system><a></b></system>", "found text that is no XML: mismatched tag"),
-        ("<graphs/>", 'graphs: found the element "graphs"; allowed: system'),
+        ("<host/>", 'host: found the element "host"; allowed: system'),
         (BOMB + "]><system>&j;</system>", "found a document type, which may hold entities"),
         ('<!DOCTYPE s SYSTEM "file:///etc/passwd"><system/>', "found a document type"),
         ("<a>" * 100 + "</a>" * 100, "found more elements than a host has"),

@@ -79,6 +79,42 @@ def test_packets_and_flows_agree_on_one_server(tmp_path: Path, collective: str, 
     assert busbw(tmp_path / "flows", *overrides, "backend=flow") == pytest.approx(packets)
 
 
+ON_THE_WIRE = 4096 / (4096 + 82)
+"""Payload of a full frame, compared with the bytes that it occupies a link for."""
+
+
+@pytest.mark.parametrize("backend", ["sim", "flow"])
+def test_rings_of_one_gpu_on_each_server_fill_the_adapters(tmp_path: Path, backend: str) -> None:
+    found = busbw(
+        tmp_path,
+        f"backend={backend}",
+        "fabric.topology={kind: single-switch, hosts: 4, host_link: 200Gbps}",
+        "fabric.server={gpus: 1, nics: 1}",
+        "transport.mtu=4096",
+        "jobs.0.library={nccl: {env: {NCCL_ALGO: ring, NCCL_PROTO: Simple}}}",
+    )
+    assert found == pytest.approx(25 * ON_THE_WIRE, rel=0.04)
+
+
+@pytest.mark.parametrize(("backend", "overhead"), [("flow", 0.003), ("sim", 0.04)])
+def test_an_all_to_all_with_pxn_takes_the_time_of_a_rail(
+    tmp_path: Path, backend: str, overhead: float
+) -> None:
+    found = busbw(
+        tmp_path,
+        f"backend={backend}",
+        "fabric.topology={kind: rail-optimised, servers: 2, rails: 4, spines: 4, host_link: 100Gbps}",
+        "fabric.server={gpus: 4, nics: 4}",
+        "fabric.switch.ecn=sonic",
+        "transport={mtu: 4096, rate_control: dcqcn}",
+        "jobs.0.collective=all-to-all",
+        "sweep.data_size=[100MiB]",
+    )
+    # Each of 8 ranks sends 4/8 of the data by its rail; busbw counts 7/8.
+    limit = 12.5 * ON_THE_WIRE * (7 / 8) / (4 / 8)
+    assert limit / (1 + overhead) <= found <= limit
+
+
 def test_a_flat_ring_is_slower_by_far(tmp_path: Path) -> None:
     assert busbw(tmp_path / "flat", "jobs.0.library=flat-ring") < busbw(tmp_path / "nccl") / 10
 

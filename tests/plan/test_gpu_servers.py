@@ -134,7 +134,7 @@ def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
         ),
         (
             {"job": f"{ALL_REDUCE}, library: nccl", "topology": LEAVES},
-            "found NCCL with hosts that are no servers with several GPUs",
+            "found NCCL with hosts that are no servers with GPUs",
         ),
         (
             {"job": f"{ALL_REDUCE}, algorithm: halving-doubling, library: nccl"},
@@ -240,6 +240,29 @@ def test_the_choice_depends_on_the_size() -> None:
     assert [work["nccl"]["window_messages"] for work in works] == [8, 8, 8, 4]
     tree = works[1]["nccl"]["channels"]
     assert {(channel["receive_nic"], channel["send_nic"]) for channel in tree} == {(n, n) for n in range(8)}
+
+
+ONE_GPU = {
+    "topology": "{kind: single-switch, hosts: 8, host_link: 200Gbps}",
+    "fabric": server("{gpus: 1, nics: 1}"),
+}
+
+
+def test_servers_of_one_gpu_have_nccl_if_the_job_names_it() -> None:
+    assert nccl_of(**ONE_GPU) is None
+    found = nccl_of(f"{ALL_REDUCE}, library: nccl", size="1GB", **ONE_GPU)
+    # As logged for a GPU and an adapter of 200 Gb/s: a channel of the search, doubled.
+    assert (found["kind"], found["scale_up"]["hops"]) == ("ring", 0)
+    assert found["channels"] == 2 * [{"gpu": 0, "receive_nic": 0, "send_nic": 0}]
+
+
+def test_pat_is_refused_with_the_variable_that_excludes_it() -> None:
+    job = "collective: all-gather, library: {nccl: {env: {NCCL_ALGO: PAT}}}"
+    found = errors_of(text_of(job, size="64KB", **ONE_GPU))
+    assert "jobs.0.library.nccl: found PAT, which NCCL chooses for 64 KB" in found
+    assert 'NCCL_ALGO: "^PAT"' in found
+    without = job.replace("PAT", '"^PAT"')
+    assert nccl_of(without, size="64KB", **ONE_GPU)["kind"] == "ring"
 
 
 def test_transfers_between_peers_change_the_rail_in_the_server() -> None:

@@ -44,6 +44,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     root = tmp_path_factory.mktemp("fuzzed")
     fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=root)
     with live(root) as running:
+        # The list of plans, which is read once, takes some seconds.
+        running.client.get("/api/v1/plans", timeout=60).raise_for_status()
         yield running
 
 

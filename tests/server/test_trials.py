@@ -91,6 +91,24 @@ def test_runs_are_listed_with_what_matches_of_them(reader: TestClient) -> None:
     assert sorted(row["variant"] for row in one) == ["narrow", "wide"]
 
 
+def test_a_run_has_its_results_the_worst_first(reader: TestClient) -> None:
+    runs = reader.get("/api/v1/trials/by-run", params={"sort": "plan", "order": "asc"}).json()["runs"]
+    detail = reader.get(f"/api/v1/runs/{runs[1]['suite']}").json()
+    assert (detail["plan"], detail["state"], detail["in_queue"]) == ("widths", "complete", False)
+    assert (detail["trials_finished"], detail["trials_total"]) == (2, 2)
+    results = reader.get(f"/api/v1/runs/{runs[1]['suite']}/results").json()
+    assert (results["dimensions"], results["total"], results["metric"]) == (["variant"], 2, "ideal_percent")
+    assert [row["values"] for row in results["results"]] == [["narrow"], ["wide"]]
+    assert results["worst"]["trial"] == results["results"][0]["trial"] == results["focus"]
+    assert results["best"]["label"] == "2 MB, wide"
+    assert results["sentences"] == ["Completion time of test, ratio to wide: narrow 2.12."]
+    sizes = reader.get(f"/api/v1/runs/{runs[0]['suite']}/results").json()
+    assert [row["values"] for row in sizes["results"]] == [["1 MB"], ["8 MB"]]
+    assert sizes["headline"].startswith("Bus bandwidth of 2 results: ")
+    assert reader.get("/api/v1/runs/0123456789ab/results").status_code == 404
+    assert reader.get("/api/v1/runs/0123456789ab").status_code == 404
+
+
 def test_trials_are_filtered_by_thresholds_of_metrics(reader: TestClient) -> None:
     slowest = min(row["jobs"][0]["ideal_percent"] for row in rows(reader))
     assert len(rows(reader, where=[f"ideal_percent<={slowest}"])) == 1

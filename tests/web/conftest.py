@@ -29,6 +29,7 @@ expect.set_options(timeout=PATIENCE_MS)
 class Served:
     """A server and the trials that its workspace had at first."""
 
+    root: Path
     address: str
     congested: fb.Trial
     clear: fb.Trial
@@ -55,7 +56,7 @@ def serving_trials(root: Path) -> Iterator[Served]:
     congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
     clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
     with serving(root) as address:
-        yield Served(address, congested[0], clear[0])
+        yield Served(root, address, congested[0], clear[0])
 
 
 @contextmanager

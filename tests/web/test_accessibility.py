@@ -11,11 +11,13 @@ from tests.web.conftest import PATIENCE_MS, TOKEN, Served, serving_trials
 from tests.web.test_trials import VIEWS
 
 from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.store import Workspace
 
 PAGES = {
-    "workspace": "/trials",
     "runs": "/runs",
+    "trials": "/runs?view=trials",
     "run": "/runs/{run}",
+    "run of the command line": "/runs/{suite}",
     "import": "/import",
     "expected": "/expected?cluster=dgx-h100&servers=2&collective=all-gather",
     "configure": "/configure",
@@ -48,7 +50,10 @@ def reader(browser: Browser, served: Served, request: pytest.FixtureRequest) -> 
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothingserious(reader: Page, served: Served, name: str) -> None:
     path = PAGES[name].format(
-        congested=served.congested.id, clear=served.clear.id, run=_a_run(reader, served)
+        congested=served.congested.id,
+        clear=served.clear.id,
+        run=_a_run(reader, served),
+        suite=Workspace.open(served.root).find(served.clear.id).facts.suite,
     )
     reader.goto(f"{served.address}{path}")
     expect(reader.locator("main :is(h1, h2)").first).to_be_visible()

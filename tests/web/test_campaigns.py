@@ -27,7 +27,7 @@ def test_a_campaign_is_followed_on_the_page_of_runs(context: BrowserContext, tmp
     with live(tmp_path) as server:
         page.goto(f"{server.address}/?token={TOKEN}")
         page.goto(f"{server.address}/runs")
-        expect(page.get_by_text("Nothing has run on this server")).to_be_visible()
+        expect(page.get_by_text("No trial has run in this workspace")).to_be_visible()
         expect(page.get_by_role("table", name="Campaigns")).to_have_count(0)
         note_campaign(tmp_path, STATE)
         row = page.get_by_role("table", name="Campaigns").get_by_role("row").nth(1)

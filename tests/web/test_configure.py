@@ -44,7 +44,7 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     # It opens with a plan that runs, and an empty one is not found fault with.
     expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
-    page.get_by_role("button", name="Start from nothing").click()
+    page.get_by_role("button", name="Blank plan").click()
     expect(page.get_by_text("2 required fields are empty")).to_be_visible()
     expect(page.locator("main .worse:visible", has_text=re.compile("[a-z]"))).to_have_count(0)
     field(page, "name").fill("from-nothing")
@@ -63,16 +63,15 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     expect(page.get_by_role("img", name="Map of the fabric: 8 hosts, 4 switches")).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
-    expect(page.get_by_text("2 of 2")).to_be_visible()
-    expect(page.get_by_text("100.0 %")).to_be_visible()
-    page.get_by_role("table", name="Trials of the run").get_by_role("link").first.click()
+    expect(page.get_by_text("2 of 2 trials")).to_be_visible()
+    page.get_by_role("table", name="Results of the run").get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="from-nothing")).to_be_visible()
     expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
 
 
 def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page) -> None:
     page.get_by_role("link", name="Configure", exact=True).click()
-    page.get_by_role("button", name="Start from nothing").click()
+    page.get_by_role("button", name="Blank plan").click()
     write(
         page,
         "fabricbench: 1\nname: swept\nfabric:\n  topology: {kind: single-switch, hosts: 4}\n"
@@ -90,11 +89,11 @@ def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: 
     assert "transport.window:" in editor_text(page)
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
-    expect(page.get_by_text("2 of 2")).to_be_visible()
-    trials = page.get_by_role("table", name="Trials of the run")
-    expect(trials.get_by_text("window 64")).to_be_visible()
-    trials.get_by_role("link").first.click()
-    expect(page.get_by_role("figure", name="Lines of the sweep")).to_be_visible()
+    expect(page.get_by_text("2 of 2 trials")).to_be_visible()
+    results = page.get_by_role("table", name="Results of the run")
+    expect(results.get_by_role("columnheader", name="Window")).to_be_visible()
+    expect(results.get_by_role("cell", name="64", exact=True)).to_be_visible()
+    expect(page.get_by_role("figure", name="Results of the run")).to_be_visible()
 
 
 POINTS = "figure => figure.querySelector('.js-plotly-plot').data[0].x.length"

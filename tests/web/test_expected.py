@@ -31,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("expected") / "lab"
     trial = fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=root)[0]
     with serving(root) as address:
-        yield Served(address, trial, trial)
+        yield Served(root, address, trial, trial)
 
 
 def test_the_form_gives_the_curve_of_the_command_line(page: Page) -> None:

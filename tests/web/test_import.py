@@ -19,7 +19,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("imports") / "lab"
     simulated = fb.run(fb.load("jct-alltoall").with_(data_size="2MB"), workspace=root)[0]
     with serving(root) as address:
-        yield Served(address, simulated, simulated)
+        yield Served(root, address, simulated, simulated)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_file_is_imported_and_opened_and_no_view_shows_what_was_not_measured(
     page.get_by_role("combobox", name="Trial of the run").click()
     page.get_by_role("option", name="in-place, 64 MB").click()
     expect(page.get_by_text("44.55", exact=True)).to_be_visible()
-    expect(page.locator(".figure[data-drawn=true]")).to_have_count(2)
+    expect(page.locator(".figure[data-drawn=true]")).to_have_count(1)
     for tab in page.get_by_role("tab").all()[1:-1]:
         tab.click()
         expect(page.get_by_text("Not measured")).to_be_visible()
@@ -139,4 +139,4 @@ def test_measured_and_simulated_runs_are_compared_by_size(imports: Page, served:
     expect(table.get_by_role("row").filter(has_text="2 MB")).to_have_count(1)
     expect(imports.get_by_text("jct-alltoall, measured")).to_be_visible()
     imports.get_by_role("radiogroup", name="Kind of comparison").get_by_text("Variants of a run").click()
-    expect(imports.get_by_text("Choose one trial")).to_be_visible()
+    expect(imports.get_by_text("Select one trial")).to_be_visible()

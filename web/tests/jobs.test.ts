@@ -1,8 +1,8 @@
-/** Tests of trials with several jobs: represented job, order, texts, shared causes. */
+/** Tests of trials with several jobs: represented job, texts, shared causes. */
 import { expect, test } from 'vitest';
 
 import type { Finding } from '../src/api/types';
-import { firstCauses, jobsText, shownFirst, shownJob, shownText, worstText } from '../src/format/jobs';
+import { firstCauses, jobsText, sentence, shownJob, worstText } from '../src/format/jobs';
 
 const jobs = [{ job: 'ring' }, { job: 'noisy' }];
 
@@ -12,28 +12,17 @@ test('the job that the server names represents a trial', () => {
   const trial = { ranks: 24, worst: { job: 'noisy', kept_percent: 62.13 }, leading: noisy };
   expect(shownJob(trial, jobs)).toEqual({ job: 'noisy' });
   expect(worstText(trial)).toBe('noisy 62.1 %');
-  expect(shownText(trial, jobs)).toBe(
-    'Figures of job noisy, which reaches 39.6 % of its ideal, the least and keeps 62.1 % of its bus bandwidth alone; ' +
-      '2 jobs, 24 ranks in all',
-  );
-  const other = { ...trial, worst: { job: 'ring', kept_percent: 100 } };
-  expect(shownJob(other, jobs)).toEqual({ job: 'noisy' });
-  expect(shownText(other, jobs)).toContain(
-    '; job ring keeps least of its bus bandwidth alone, 100.0 %; 2 jobs',
-  );
-  expect(shownFirst(other, jobs)).toEqual([{ job: 'noisy' }, { job: 'ring' }]);
 });
 
-test('where no job leads the first is shown, and named', () => {
+test('where no job leads the first is shown', () => {
   const trial = { ranks: 24, worst: null, leading: null };
   expect(shownJob(trial, jobs)).toEqual({ job: 'ring' });
   expect(worstText(trial)).toBe('');
-  expect(shownText(trial, jobs)).toBe('Figures of job ring, the first; 2 jobs, 24 ranks in all');
 });
 
-test('a single job needs no name', () => {
-  expect(shownText({ ranks: 8, worst: null, leading: null }, jobs.slice(0, 1))).toBe('');
-  expect(shownText({ ranks: 0, worst: null, leading: null }, [])).toBe('');
+test('a sentence begins with a capital letter and ends with a full stop', () => {
+  expect(sentence('links are full')).toBe('Links are full.');
+  expect(sentence('Why?')).toBe('Why?');
 });
 
 test('a cause of several jobs appears once', () => {

@@ -1,10 +1,11 @@
 /** Tests of edits to a plan's YAML that keep comments and layout, overrides, and sections of the form. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 
 import {
   changeBetween,
   EMPTY_PLAN,
   fieldsOf,
+  planOfTrial,
   valueAt,
   withField,
   withOverrides,
@@ -101,5 +102,29 @@ describe('sections', () => {
     expect(sectionOf('fabric')?.key).toBe('fabric');
     expect(sectionOf('transport.rate_control.dcqcn')?.key).toBe('congestion');
     expect(sectionOf('nonsense')).toBeUndefined();
+  });
+});
+
+test('a field is set in a plan that is one flow mapping', () => {
+  const changed = withField('{name: a, sweep: {data_size: 1MB}}', ['transport', 'window'], 4);
+  expect(fieldsOf(changed)).toEqual({ name: 'a', sweep: { data_size: '1MB' }, transport: { window: 4 } });
+});
+
+test('the plan of one trial has the settings of its variant and its swept values alone', () => {
+  const text = [
+    'name: tenants',
+    'sweep: {data_size: [16MB, 64MB], transport.window: [16, 64]}',
+    'solo: true',
+    'variants:',
+    '  - {name: ecmp, reference: true}',
+    '  - {name: spray, set: {fabric.load_balancing: spray-random}}',
+    '',
+  ].join('\n');
+  const trial = { variant: 'spray', axes: { 'transport.window': 64 }, data_size_bytes: 16 << 20 };
+  expect(fieldsOf(planOfTrial(text, trial))).toEqual({
+    name: 'tenants',
+    fabric: { load_balancing: 'spray-random' },
+    transport: { window: 64 },
+    sweep: { data_size: ['16MB'] },
   });
 });

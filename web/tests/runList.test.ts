@@ -3,12 +3,21 @@ import { expect, test } from 'vitest';
 
 import type { RunListRow } from '../src/api/types';
 import { worstBy } from '../src/format/metrics';
-import { percentRange, sameText, spanText } from '../src/pages/workspace/runText';
+import { percentRange, sameText, spanText } from '../src/pages/workspace/listText';
 
-const run = { sizes: 4, variants: 1, iterations: 3, times: 1, changes: 0, same_plan_as: null } as RunListRow;
+const run = {
+  swept: {},
+  sizes: 4,
+  variants: 1,
+  iterations: 3,
+  times: 1,
+  changes: 0,
+  same_plan_as: null,
+} as RunListRow;
 
 test('numbers of sizes, variants and iterations appear if above one', () => {
   expect(spanText(run)).toBe('4 sizes, 3 iterations');
+  expect(spanText({ ...run, swept: { 'fabric.switch.ecn.kmin': 4 } })).toBe('kmin ×4, 4 sizes, 3 iterations');
   expect(percentRange([12.34, 98.76])).toBe('12.3 – 98.8');
   expect(percentRange([50.01, 50.02])).toBe('50.0');
   expect(percentRange(null)).toBe('–');

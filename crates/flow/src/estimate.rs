@@ -9,6 +9,7 @@
 use crate::network::idle_time::Frames;
 use crate::network::paths::Paths;
 use crate::rings::{Rings, relay_of};
+use crate::run::EqualServers;
 use crate::sharing;
 use jobs::Jobs;
 use serde::Serialize;
@@ -106,13 +107,17 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     };
     sum.queue_pairs = flows;
     let engine = engine(spec, &volumes, &mut paths);
+    let servers = EqualServers::find(spec, &paths)
+        .filter(|servers| servers.are_exact(|| matches!(engine, Engine::Fair)))
+        .unwrap_or_default();
+    let of_flows = |bytes| servers.simulated(flows.saturating_mul(bytes).saturating_add(list_bytes));
     let flow_bytes = match engine {
         Engine::Rings { ranks, .. } => ranks * RANK_BYTES,
-        Engine::Fair => flows.saturating_mul(FLOW_BYTES).saturating_add(list_bytes),
-        Engine::Queued(_) => flows.saturating_mul(QUEUED_BYTES).saturating_add(list_bytes),
+        Engine::Fair => of_flows(FLOW_BYTES),
+        Engine::Queued(_) => of_flows(QUEUED_BYTES),
     };
     sum.memory_bytes = memory_bytes(spec, &sum, flow_bytes, engine);
-    sum.time_ms = time_ms(spec, &sum, engine);
+    sum.time_ms = time_ms(spec, &sum, servers.simulated(sum.chunks), engine);
     Ok(sum)
 }
 
@@ -179,18 +184,19 @@ fn memory_bytes(spec: &RunSpec, sum: &Estimate, flow_bytes: u64, engine: Engine)
         .fold(PROGRAM_BYTES, u64::saturating_add)
 }
 
-fn time_ms(spec: &RunSpec, sum: &Estimate, engine: Engine) -> u64 {
+/// Time to simulate `chunks` chunks.
+fn time_ms(spec: &RunSpec, sum: &Estimate, chunks: u64, engine: Engine) -> u64 {
     let [times, each_ps] = match engine {
         Engine::Rings { times, .. } if spec.observe.chunks == ChunksObserved::Summary => {
             [times, BLOCK_TIME_PS]
         }
-        Engine::Rings { .. } => [sum.chunks, ROW_NS * 1_000],
-        Engine::Queued(bytes) if bytes > CACHED_BYTES => [sum.chunks, (QUEUED_NS + UNCACHED_NS) * 1_000],
-        Engine::Queued(_) => [sum.chunks, QUEUED_NS * 1_000],
-        Engine::Fair => [sum.chunks, CHUNK_NS * 1_000],
+        Engine::Rings { .. } => [chunks, ROW_NS * 1_000],
+        Engine::Queued(bytes) if bytes > CACHED_BYTES => [chunks, (QUEUED_NS + UNCACHED_NS) * 1_000],
+        Engine::Queued(_) => [chunks, QUEUED_NS * 1_000],
+        Engine::Fair => [chunks, CHUNK_NS * 1_000],
     };
-    let chunks = u128::from(times) * u128::from(each_ps) / 1_000;
-    let work_us = (chunks + u128::from(sum.ports * PORT_NS)) / 1_000;
+    let chunks_ns = u128::from(times) * u128::from(each_ps) / 1_000;
+    let work_us = (chunks_ns + u128::from(sum.ports * PORT_NS)) / 1_000;
     u64::try_from((work_us + u128::from(PROGRAM_US)) / 1_000).unwrap_or(u64::MAX)
 }
 

@@ -13,7 +13,7 @@
 //! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s, in closed form or as lists that a
 //!    [`ScheduleBuilder`] checks; the handshake of MPI before large messages ([`with_rendezvous`]); rounds
 //!    that differ, with barriers ([`in_phases`]); rings too large for numbered transfers ([`Relay`]);
-//! 6. `servers`: collectives as NCCL runs them over servers with several GPUs ([`nccl_schedule`]);
+//! 6. `servers`: collectives as NCCL runs them over servers with GPUs ([`nccl_schedule`]);
 //! 7. `volume`: size of a schedule, computed without building it ([`volume_for`]).
 //!
 //! A new algorithm is a file in `patterns`, with its module and its entry in `patterns/mod.rs`.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fabricbench._core import FlowProgress
 
-RESULTS: Final = "3"
+RESULTS: Final = "4"
 """Version of the results, increased whenever a RunSpec gives different tables, and only then."""
 
 ENGINE_FACTS: Final = ("rate_changes", "events", "wall_s", "cpu_s", "peak_rss_bytes")

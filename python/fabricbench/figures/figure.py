@@ -29,6 +29,7 @@ class Section:
     missing: str
 
 
+RESULTS: Final = Section("results", "Results of the run", "nothing differs between the trials of this run")
 VARIANTS: Final = Section(
     "variants", "Variants", "the plan has no variants, or none of them has a ratio to the reference"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from fabricbench.figures.chunks.channels import CHANNELS_FIGURE
@@ -19,7 +20,7 @@ from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
-from fabricbench.figures.results.sweep import SWEEP_FIGURES
+from fabricbench.figures.results.sweep import CURVES_FIGURE, SWEEP_FIGURES
 from fabricbench.figures.results.tenants import KEPT_FIGURE, SHARED_FIGURES
 from fabricbench.figures.results.twins import TWIN_FIGURE
 from fabricbench.figures.results.variants import RATIO_FIGURE
@@ -27,10 +28,12 @@ from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
 from fabricbench.figures.samples.goodput import GOODPUT_FIGURE, TCP_GOODPUT_FIGURE
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
 from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
+from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.store import Trial
 
 _FIGURES: Final = (
+    CURVES_FIGURE,
     RATIO_FIGURE,
     *SWEEP_FIGURES,
     *SHARED_FIGURES,
@@ -68,8 +71,19 @@ def figures_of(section: Section) -> list[Figure]:
 def drawn(name: str, trial: Trial, run: Sequence[Trial], window: Window | None = None) -> Plot | None:
     """Draw a figure of a trial or of its run, or return `None` if there is nothing to draw.
 
+    Without a window, a figure over time ends where only an idle rest follows, such as the timeouts of a
+    broken link.
+
     Raises:
         StoreError: A table cannot be read.
     """
     figure = FIGURES[name]
-    return figure.draw(subject_of(trial, run if figure.of_run else [trial], window))
+    trials = run if figure.of_run else [trial]
+    subject = subject_of(trial, trials, window)
+    if window is not None or not figure.over_time or (idle_from_ps := subject.idle_from_ps) is None:
+        return figure.draw(subject)
+    plot = figure.draw(subject_of(trial, trials, Window(0, idle_from_ps)))
+    if plot is None:
+        return None
+    rest = f"Nothing completes from {time_text(idle_from_ps)} to the end at {time_text(subject.end_ps)}."
+    return replace(plot, caption=f"{plot.caption} {rest}", reduced=True)

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_IDLE_BELOW = 0.2
+"""Fraction of the run before which everything has to be over for the rest to be idle."""
+_MARGIN = 1.1
+"""Time that is drawn before an idle rest, relative to the time of the last completion or change."""
+
+
 class Subject:
     """A trial and the results of its run; each table is opened once, when a figure needs it.
 
@@ -123,6 +129,18 @@ class Subject:
     def marks(self) -> list[Mark]:
         """Failures, repairs and convergences."""
         return marks_of(steps(self.record))
+
+    @cached_property
+    def idle_from_ps(self) -> int | None:
+        """Time after which nothing completes or changes [ps], if most of the run is later; otherwise none."""
+        import polars as pl
+
+        if not self.trial.has("chunks") or self.chunks_observed == "summary":
+            return None
+        last = self.chunks.select(pl.col("completed_ps").max()).collect().item()
+        times_ps = [last or 0, *(mark.time_ps for mark in self.marks)]
+        idle_from_ps = int(_MARGIN * max(times_ps))
+        return idle_from_ps if 0 < idle_from_ps < _IDLE_BELOW * self.end_ps else None
 
     @cached_property
     def sampled(self) -> set[str]:

@@ -86,9 +86,10 @@ class Cluster:
         server = self._server
         if not 1 <= self.servers <= SERVERS_MAX:
             raise option_problem("--servers", str(self.servers), f"1 to {SERVERS_MAX}")
-        if server.gpus < 2 or not server.nics:
-            parts = f"{server.gpus} GPUs and {server.nics} adapters"
-            raise option_problem("--cluster", parts, "servers with several GPUs and an adapter")
+        if not server.nics:
+            raise option_problem("--cluster", f"{self.server} without adapters", "servers with an adapter")
+        if self.ranks < 2:
+            raise option_problem("--servers", "1 of one GPU", "2 or more")
         if server.scale_up is not None and server.scale_up.servers > 1:
             found = f"{self.server}, whose scale-up domain joins {server.scale_up.servers} servers"
             raise option_problem(
@@ -269,9 +270,9 @@ def _choice(chosen: Mapping[str, Any] | None) -> Choice:
 def _chunks(cluster: Cluster, collective: str, operation: Mapping[str, Any]) -> int:
     """Return about how many chunks the flow model simulates for an operation as NCCL runs it.
 
-    On one server a chunk is that of all channels. On rails two servers stand for all in a ring. The chunks
-    of an all-to-all count once for each message of a channel: all ranks share their adapters among many
-    peers, whose rates change with each.
+    On one server a chunk is that of all channels. On rails two servers stand for all in a ring and in an
+    all-to-all. The chunks of an all-to-all count once for each message of a channel: all ranks share their
+    adapters among many peers, whose rates change with each.
     """
     chosen = operation["chosen"]
     if chosen is None:
@@ -281,8 +282,10 @@ def _chunks(cluster: Cluster, collective: str, operation: Mapping[str, Any]) -> 
     if chosen["algorithm"] is None:
         if cluster.servers == 1:
             return messages * cluster.ranks * (cluster.ranks if collective == "all-to-all" else 1)
-        each = cluster.ranks * of_channel if collective == "all-to-all" else 1
-        return messages * cluster.ranks * each
+        if collective != "all-to-all":
+            return messages * cluster.ranks
+        servers = min(cluster.servers, 2) if cluster.has_rails else cluster.servers
+        return messages * of_channel * cluster.ranks * cluster.ranks * servers // cluster.servers
     if cluster.servers == 1:
         return 2 * of_channel * cluster.ranks
     if chosen["algorithm"] == "Ring":

@@ -35,6 +35,7 @@ from fabricbench.server.routes import (
     imports,
     metric_list,
     plans,
+    run_results,
     runs,
     saved_views,
     server_metrics,
@@ -102,6 +103,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     for module in (
         plans,
         runs,
+        run_results,
         trials,
         saved_views,
         tables,

@@ -30,6 +30,7 @@ import type {
   MetricFigure,
   PortMapPage,
   PublishedPlan,
+  ResultsOfRun,
   Run,
   RunDetail,
   RunListPage,
@@ -146,8 +147,11 @@ export const useTrial = (id: string) => useGet<TrialDetail>(['trial', id], path(
 export const usePortMap = (id: string) =>
   useGet<PortMapPage>(['port-map', id], path('trials', id, 'port-map'), { staleTime: HOUR });
 
-export const useFigures = (id: string) =>
-  useGet<{ figures: FigureName[] }>(['figures', id], path('trials', id, 'figures'), { staleTime: HOUR });
+export const useFigures = (id: string, enabled = true) =>
+  useGet<{ figures: FigureName[] }>(['figures', id], path('trials', id, 'figures'), {
+    staleTime: HOUR,
+    enabled,
+  });
 
 /** Filter of the chunks in a timeline; a missing field means all. */
 export interface ChunkFilter {
@@ -232,6 +236,13 @@ export const useHosts = () =>
 export const useRun = (id: string) =>
   useGet<RunDetail>(['run', id], path('runs', id), {
     refetchInterval: ({ state }) => (state.data && FINAL_STATES.includes(state.data.state) ? false : 4_000),
+  });
+
+/** Results of a run; requested again when a trial has ended, and regularly while it runs. */
+export const useRunResults = (id: string, finished: number, active: boolean) =>
+  useGet<ResultsOfRun>(['run', id, 'results', finished], path('runs', id, 'results'), {
+    placeholderData: keepPreviousData,
+    refetchInterval: active ? 5_000 : false,
   });
 
 /** Comparison of trials, of two runs at every common size, or of the variants of one trial's run. */

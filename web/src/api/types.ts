@@ -110,6 +110,13 @@ export type Run = Refined<Schemas['Run'], { progress: Progress | null }>;
 
 export type RunDetail = Refined<Schemas['RunDetail'], { progress: Progress | null; trials: RunTrial[] }>;
 
+/** Results of a run so far. */
+export type ResultsOfRun = Refined<Schemas['ResultsOfRun'], { findings: Finding[] }>;
+export type RunResult = Schemas['RunResult'];
+export type Labelled = Schemas['LabelledRunResult'];
+export type RunMap = Schemas['RunMap'];
+export type RunMapCell = Schemas['MapCell'];
+
 /** Result of a search in one case. */
 export type SearchedCase = Schemas['SearchedCase'];
 
@@ -256,6 +263,8 @@ export interface JobDetail extends JobMetrics {
   /** Null of a measured trial. */
   diagnosis: Finding[] | null;
   criteria: CriterionResult[];
+  /** Result of the job run alone, if it was. */
+  alone: { trial: string; kept_percent: number | null } | null;
   /** Failures of the plan later than the end of the trial; equal for all of its jobs. */
   unreached_failures: { failure: string; at_ps: number }[];
   /** Notes about the result, such as the accuracy of a model; equal for all jobs. */
@@ -377,6 +386,8 @@ export interface HostCounter {
 export interface TrialDetail extends Omit<Trial, 'jobs'> {
   /** Output of `show --format json`; null while the trial has not finished. */
   shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight | null } | null;
+  /** Positions of its jobs, failed ones first, then by the share of the ideal. */
+  order: number[];
   plan_source: string | null;
   overrides: string[];
   run_spec: { jobs: { work?: { nccl?: unknown } }[] };

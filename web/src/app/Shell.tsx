@@ -10,21 +10,19 @@ import {
   IconChartLine,
   IconChecklist,
   IconMoon,
-  IconPlayerPlay,
   IconServer2,
   IconSun,
   IconTable,
 } from '@tabler/icons-react';
-import { Link, NavLink, Outlet, useNavigation } from 'react-router';
+import { Link, NavLink, Outlet, useLocation, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
 import { ActiveRunsBadge } from './ActiveRunsBadge';
 
 const PAGES = [
-  { to: '/trials', label: 'Workspace', icon: IconTable },
-  { to: '/expected', label: 'Expected', icon: IconChartLine },
+  { to: '/runs', label: 'Runs', icon: IconTable },
   { to: '/configure', label: 'Configure', icon: IconAdjustments },
-  { to: '/runs', label: 'Runs', icon: IconPlayerPlay },
+  { to: '/expected', label: 'Expected', icon: IconChartLine },
   { to: '/hosts', label: 'Hosts', icon: IconServer2 },
   { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
   { to: '/validation', label: 'Validation', icon: IconChecklist },
@@ -32,6 +30,7 @@ const PAGES = [
 
 export function Shell() {
   const busy = useNavigation().state === 'loading';
+  const { pathname } = useLocation();
   return (
     <AppShell header={{ height: 45 }} padding={0}>
       <a href="#main" className="skip">
@@ -47,7 +46,11 @@ export function Shell() {
           </Group>
           <nav aria-label="Pages" style={{ flex: 1, whiteSpace: 'nowrap' }}>
             {PAGES.map(({ to, label, icon: Icon }) => (
-              <NavLink key={to} to={to} className="nav-link">
+              <NavLink
+                key={to}
+                to={to}
+                className={({ isActive }) => `nav-link${isActive || isBelow(to, pathname) ? ' active' : ''}`}
+              >
                 <Icon size={15} stroke={1.7} aria-hidden />
                 {label}
               </NavLink>
@@ -66,6 +69,11 @@ export function Shell() {
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** Whether a page without a link of its own belongs to a page of the navigation. */
+function isBelow(to: string, pathname: string): boolean {
+  return to === '/runs' && /^\/(trials|campaigns|import)\b/.test(pathname);
 }
 
 function WorkspaceName() {

@@ -26,13 +26,17 @@ interface Props {
 export function StatusBadge({ status, verdict, title }: Props) {
   if (status === 'complete' && verdict === 'fail') {
     return (
-      <Badge color="red" title={title ?? 'Complete, and a criterion of the plan is not met'}>
+      <Badge
+        miw="max-content"
+        color="red"
+        title={title ?? 'Complete, and a criterion of the plan is not met'}
+      >
         not met
       </Badge>
     );
   }
   return (
-    <Badge color={COLOURS[status] ?? 'gray'} title={title}>
+    <Badge miw="max-content" color={COLOURS[status] ?? 'gray'} title={title}>
       {status}
     </Badge>
   );

@@ -3,7 +3,7 @@
  * that loses most against running alone, likely causes that jobs share.
  */
 import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
-import { dataSize, fixed, whole } from './numbers';
+import { dataSize, fixed } from './numbers';
 
 interface SharedCause {
   jobs: string[];
@@ -24,12 +24,6 @@ export function shownJob<Job extends Named>(
   );
 }
 
-/** Jobs of a trial, beginning with the one that represents it. */
-export function shownFirst<Job extends Named>(trial: Pick<Several, 'leading'>, jobs: readonly Job[]): Job[] {
-  const first = shownJob(trial, jobs);
-  return first === undefined ? [] : [first, ...jobs.filter((job) => job !== first)];
-}
-
 /** Name of a job, with its data size if the trial has results of several sizes. */
 export function jobName(
   jobs: readonly Pick<JobMetrics, 'job'>[],
@@ -42,23 +36,6 @@ export function jobName(
 /** The worst job and its percentage of its bandwidth alone, such as `ring 62.1 %`; empty if no job was run alone. */
 export function worstText({ worst }: Pick<Several, 'worst'>): string {
   return worst ? `${worst.job} ${fixed(worst.kept_percent, 1)} %` : '';
-}
-
-/** Sentence that names the job shown of several, and the number of ranks; empty for a single job. */
-export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>[]): string {
-  const shown = shownJob(trial, jobs);
-  if (shown === undefined || jobs.length < 2) return '';
-  const why = trial.leading ? `, which ${trial.leading.why}` : ', the first';
-  const { worst } = trial;
-  const kept =
-    worst?.job === shown.job
-      ? ` and keeps ${fixed(worst.kept_percent, 1)} % of its bus bandwidth alone`
-      : worst
-        ? `; job ${worst.job} keeps least of its bus bandwidth alone, ${fixed(worst.kept_percent, 1)} %`
-        : '';
-  const count = new Set(jobs.map(({ job }) => job)).size;
-  const all = count === 1 ? '1 job' : `${count} jobs`;
-  return `Figures of job ${jobName(jobs, shown)}${why}${kept}; ${all}, ${whole(trial.ranks)} ranks in all`;
 }
 
 /** First cause of each slow job, grouped by cause, in the order of the jobs. */
@@ -78,4 +55,10 @@ export function firstCauses(jobs: readonly Pick<JobDetail, 'job' | 'diagnosis'>[
 export function jobsText(names: readonly string[]): string {
   const [last, ...others] = names.toReversed();
   return others.length === 0 ? `job ${last}` : `jobs ${others.toReversed().join(', ')} and ${last}`;
+}
+
+/** A text with a capital letter at its beginning and a full stop at its end. */
+export function sentence(text: string): string {
+  const end = /[.!?]$/.test(text) || text === '' ? '' : '.';
+  return text.charAt(0).toUpperCase() + text.slice(1) + end;
 }

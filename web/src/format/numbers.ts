@@ -70,6 +70,7 @@ const TIME_UNITS = [
 /** Simulated time in the largest unit below the value: 1.25 ms. */
 export function simulatedTime(ps: number | null | undefined): string {
   if (ps === null || ps === undefined) return MISSING;
+  if (ps === 0) return '0';
   const [factor, unit] = TIME_UNITS.find(([size]) => Math.abs(ps) >= size) ?? [1, 'ps'];
   return `${significant(ps / factor, 5)} ${unit}`;
 }

@@ -28,3 +28,12 @@ export function casePrefix(trial: { variant: string; axes?: Axes }): string {
   const text = caseText(trial);
   return text === '' ? '' : `${text}, `;
 }
+
+/** Heading of a dimension of a run: the last part of each field's path, "Variant", "Data size". */
+export function fieldTitle(name: string): string {
+  const short = name
+    .split(' / ')
+    .map((field) => field.split('.').at(-1) ?? field)
+    .join(' / ');
+  return short.charAt(0).toUpperCase() + short.slice(1);
+}

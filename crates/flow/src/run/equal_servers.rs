@@ -1,16 +1,17 @@
 //! Runs in which two servers stand for all.
 //!
-//! In a ring of NCCL each server does at each step what the server before it does. If all servers of a channel
-//! are on one switch, with equal links, then nothing tells one server from another: two of them, with as many
-//! steps as the ring of all, take the same times. Blocks that differ by a byte count as equal. Counts and
-//! statistics are those of all; chunks that get a row are drawn from those of the two.
+//! In a ring of NCCL each server does at each step what the server before it does, and in its all-to-all what
+//! all others do, each with the servers after it. If all servers of a channel are on one switch, with equal
+//! links, then nothing tells one server from another: two of them, with as many steps as the ring of all, or
+//! that send each other what they send to all, take the same times. Blocks that differ by a byte count as
+//! equal. Counts and statistics are those of all; chunks that get a row are drawn from those of the two.
 
 use crate::checks::is_sprayed;
 use crate::network::Network;
 use crate::network::paths::Paths;
 use jobs::Jobs;
-use record::ChannelRow;
-use spec::{ChunksObserved, JobSpec, RunSpec};
+use record::{ChannelRow, ChunkRow};
+use spec::{ChunksObserved, JobSpec, NcclChannels, NcclConfig, NcclPeers, RunSpec};
 use units::{HostId, NodeId};
 
 /// Equal servers of which two are simulated; none by default.
@@ -18,28 +19,61 @@ use units::{HostId, NodeId};
 pub(crate) struct EqualServers {
     /// All servers, the two first; empty by default.
     servers: Vec<u32>,
+    /// An all-to-all, if it is no ring.
+    all_to_all: Option<AllToAll>,
+}
+
+/// An all-to-all of servers with consecutive ranks on equal GPUs.
+#[derive(Clone, Copy)]
+struct AllToAll {
+    /// Ranks of a server.
+    gpus: u32,
+    /// Channels to each peer.
+    channels: u32,
 }
 
 impl EqualServers {
-    /// Those of a spec whose only job is a ring of NCCL, unless each chunk gets a row.
+    /// Those of a spec whose only job is a ring or an all-to-all of NCCL, unless each chunk gets a row.
     pub(crate) fn find(spec: &RunSpec, paths: &Paths) -> Option<Self> {
         let [job] = &spec.jobs[..] else { return None };
         let nccl = job.work.nccl()?;
-        let channels = nccl.channels()?;
-        let goes_round = nccl.cycles(&job.work.pattern()?.collective).is_some();
+        let collective = &job.work.pattern()?.collective;
         let servers = servers_of(job);
         let has_all_rows = spec.observe.chunks == ChunksObserved::All;
-        if !goes_round || has_all_rows || servers.len() < 3 || is_sprayed(spec) {
+        if has_all_rows || servers.len() < 3 || is_sprayed(spec) {
             return None;
         }
-        let mut nics = channels.channels.iter().map(|channel| [channel.receive_nic, channel.send_nic]);
-        let are_equal = nics.all(|nics| are_on_one_switch(&paths.network, &servers, nics));
-        are_equal.then_some(Self { servers })
+        match nccl {
+            NcclConfig::Ring(NcclChannels { channels, .. }) if nccl.cycles(collective).is_some() => {
+                let mut nics = channels.iter().map(|channel| [channel.receive_nic, channel.send_nic]);
+                let are_equal = nics.all(|nics| are_on_one_switch(&paths.network, &servers, &nics));
+                are_equal.then_some(Self { servers, all_to_all: None })
+            }
+            NcclConfig::Peers(peers) if collective == "all-to-all" => {
+                let gpus = gpus_of_equal(job, &servers)?;
+                let nics = nics_of_peers(spec, peers, gpus)?;
+                let are_equal = nics.iter().all(|nics| are_on_one_switch(&paths.network, &servers, nics));
+                let all_to_all = AllToAll { gpus: gpus.len() as u32, channels: peers.channels };
+                are_equal.then_some(Self { servers, all_to_all: Some(all_to_all) })
+            }
+            _ => None,
+        }
     }
 
     /// Number of servers, if two stand for them.
     pub(crate) fn count(&self) -> Option<u32> {
         (!self.servers.is_empty()).then_some(self.servers.len() as u32)
+    }
+
+    /// Whether the two take the times of all. In an all-to-all they do if senders react: the queues of others are
+    /// approximations that depend on the number of links.
+    pub(crate) fn are_exact(&self, is_fair: impl FnOnce() -> bool) -> bool {
+        self.all_to_all.is_none() || is_fair()
+    }
+
+    /// A number of things of all servers, of those that are simulated.
+    pub(crate) fn simulated(&self, of_all: u64) -> u64 {
+        self.count().map_or(of_all, |count| of_all.saturating_mul(2) / u64::from(count))
     }
 
     /// The spec with the ranks of the first two servers.
@@ -55,10 +89,22 @@ impl EqualServers {
 
     /// Number of chunks for which a chunk stands: those of one of the two servers stand for all but one.
     pub(crate) fn represented_by(&self, jobs: &Jobs, chunk: u32) -> u64 {
-        self.count().map_or(1, |count| {
-            let pair = jobs.queue_pair(jobs.chunk(chunk).queue_pair);
-            if pair.src_host < pair.dst_host { u64::from(count) - 1 } else { 1 }
-        })
+        let [first, second, ..] = self.servers[..] else { return 1 };
+        let pair = jobs.queue_pair(jobs.chunk(chunk).queue_pair);
+        if pair.src_host.0 == first.min(second) { self.servers.len() as u64 - 1 } else { 1 }
+    }
+
+    /// The row of a chunk with its receiver among all servers, and its channel of this receiver.
+    pub(crate) fn among_all(&self, row: ChunkRow) -> ChunkRow {
+        let Some(AllToAll { gpus, channels }) = self.all_to_all else { return row };
+        let distance = row.channel / channels;
+        let server = (row.src_rank / gpus + distance) % self.servers.len() as u32;
+        ChunkRow {
+            channel: row.channel % channels,
+            dst_rank: server * gpus + row.dst_rank % gpus,
+            dst_host: self.servers[server as usize],
+            ..row
+        }
     }
 
     /// Number of chunks of a job.
@@ -106,17 +152,39 @@ fn servers_of(job: &JobSpec) -> Vec<u32> {
     servers
 }
 
-/// Whether these two adapters of all servers are on one switch, with equal links.
-fn are_on_one_switch(network: &Network, servers: &[u32], nics: [u16; 2]) -> bool {
+/// The GPUs of a server, in the order of its ranks, if these are consecutive and equal on all servers.
+fn gpus_of_equal<'a>(job: &'a JobSpec, servers: &[u32]) -> Option<&'a [u32]> {
+    let gpus = job.gpus.get(..job.hosts.len() / servers.len())?;
+    let expected = servers.iter().flat_map(|&server| gpus.iter().map(move |&gpu| (server, gpu)));
+    job.hosts.iter().copied().zip(job.gpus.iter().copied()).eq(expected).then_some(gpus)
+}
+
+/// Adapters between which messages of peers are sent: with PXN from each adapter of a GPU to the same of another
+/// server, otherwise among all. `None` if the channels to a peer do not take all adapters of a GPU.
+fn nics_of_peers(spec: &RunSpec, peers: &NcclPeers, gpus: &[u32]) -> Option<Vec<Vec<u16>>> {
+    let of_gpu = &spec.fabric.server.as_ref()?.adapters_of_gpu;
+    let of_gpus: Vec<&Vec<u16>> = gpus.iter().filter_map(|&gpu| of_gpu.get(gpu as usize)).collect();
+    let takes_all = |nics: &&Vec<u16>| !nics.is_empty() && peers.channels.is_multiple_of(nics.len() as u32);
+    if of_gpus.len() < gpus.len() || !of_gpus.iter().all(takes_all) {
+        return None;
+    }
+    let nics = of_gpus.into_iter().flatten().copied();
+    Some(if peers.pxn { nics.map(|nic| vec![nic]).collect() } else { vec![nics.collect()] })
+}
+
+/// Whether these adapters of all servers are on one switch, each with equal links.
+fn are_on_one_switch(network: &Network, servers: &[u32], nics: &[u16]) -> bool {
     let graph = &network.graph;
     let link = |server: u32, nic: u16| {
         let id = graph.attachment_of(HostId(server), nic);
         let attachment = graph.attachment(id);
         let link = graph.link(graph.node(NodeId(attachment.host.0)).ports[usize::from(nic)].link);
-        (attachment.switch, link.rate.bps(), link.delay, network.is_down(network.link_from_host(id)))
+        let is_down = network.is_down(network.link_from_host(id));
+        (attachment.switch, (link.rate.bps(), link.delay, is_down))
     };
-    let first = nics.map(|nic| link(servers[0], nic));
-    first[0].0 == first[1].0 && servers.iter().all(|&server| nics.map(|nic| link(server, nic)) == first)
+    let first: Vec<_> = nics.iter().map(|&nic| link(servers[0], nic)).collect();
+    let is_equal = |server: u32| nics.iter().zip(&first).all(|(&nic, first)| link(server, nic) == *first);
+    first.iter().all(|(switch, _)| *switch == first[0].0) && servers.iter().all(|&server| is_equal(server))
 }
 
 #[cfg(test)]
@@ -128,7 +196,7 @@ mod tests {
     use crate::testing::Rows;
     use spec::{
         FailureSpec, NcclChannel, NcclChannels, NcclConfig, NcclProtocol, QpMode, RailOptimised, RunStatus,
-        ScaleUpHops, ServerSpec, TopologySpec, Work,
+        ScaleUpCopies, ScaleUpHops, ServerSpec, TopologySpec, Work,
     };
 
     /// A ring of `servers` servers of three GPUs, each with an adapter on its rail.
@@ -165,6 +233,92 @@ mod tests {
             scale_up: ScaleUpHops { hops: 2, rate_bps: 600_000_000_000, latency_ps: 900_000 },
         }));
         spec
+    }
+
+    /// An all-to-all of `servers` servers of three GPUs.
+    fn all_to_all(servers: u32, bytes: u64, peers: NcclPeers) -> RunSpec {
+        let mut spec = ring(servers, "all-to-all", bytes);
+        let Work::Collective(work) = &mut spec.jobs[0].work else { panic!("it is a collective") };
+        work.pattern.algorithm = "peers".into();
+        work.nccl = Some(NcclConfig::Peers(peers));
+        spec
+    }
+
+    /// Messages between peers with PXN.
+    const PEERS: NcclPeers = NcclPeers {
+        protocol: NcclProtocol::Simple,
+        concurrent: 32,
+        channels: 1,
+        chunk_bytes: 1 << 16,
+        pxn: true,
+        scale_up: ScaleUpCopies { rate_bps: 2_966_400_000_000, latency_ps: 936_250 },
+    };
+
+    #[test]
+    fn an_all_to_all_of_two_servers_takes_the_times_of_all() {
+        for (servers, log2, peers) in [
+            // Senders do not react: all servers are simulated.
+            (8, 14, PEERS),
+            (3, 22, PEERS),
+            (4, 20, NcclPeers { channels: 2, ..PEERS }),
+            (5, 24, PEERS),
+            (8, 22, NcclPeers { concurrent: 3, ..PEERS }),
+            (16, 20, PEERS),
+            (16, 22, NcclPeers { channels: 2, ..PEERS }),
+        ] {
+            let spec = all_to_all(servers, 1 << log2, peers);
+            let paths = paths_of(&spec).unwrap();
+            assert!(EqualServers::find(&spec, &paths).is_some());
+            let jobs = jobs_of(&spec, &paths).unwrap();
+            let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
+            let all = by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
+            let two = run(&spec, &mut of_two).unwrap();
+            let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
+            assert_eq!(facts(&two), facts(&all), "{servers} servers, 2^{log2} bytes");
+            let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
+            assert_eq!(text(&of_two), text(&of_all));
+            assert_eq!(of_two.channels, of_all.channels);
+            assert_eq!(two.events < all.events, log2 > 14);
+        }
+    }
+
+    #[test]
+    fn rows_of_an_all_to_all_have_the_receivers_among_all() {
+        let mut spec = all_to_all(5, 1 << 22, NcclPeers { channels: 2, ..PEERS });
+        spec.observe.chunks = ChunksObserved::Sample;
+        spec.observe.chunk_rows = 1 << 20;
+        let paths = paths_of(&spec).unwrap();
+        let jobs = jobs_of(&spec, &paths).unwrap();
+        let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
+        by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
+        run(&spec, &mut of_two).unwrap();
+        let key = |row: &ChunkRow| {
+            let ends = [row.src_rank, row.dst_rank, row.src_host, row.dst_host];
+            (row.step, row.block, row.channel, ends, row.start_ps, row.completed_ps)
+        };
+        let mut of_first: Vec<_> = of_all.chunks.iter().filter(|row| row.src_host < 2).map(key).collect();
+        let mut of_both: Vec<_> = of_two.chunks.iter().map(key).collect();
+        of_first.sort_unstable();
+        of_both.sort_unstable();
+        assert!(!of_both.is_empty());
+        assert_eq!(of_both, of_first);
+    }
+
+    #[test]
+    fn servers_on_several_switches_or_with_other_ranks_are_all_simulated() {
+        let spec = all_to_all(4, 1 << 22, PEERS);
+        let across_rails = all_to_all(4, 1 << 22, NcclPeers { pxn: false, ..PEERS });
+        let mut mixed = spec.clone();
+        mixed.jobs[0].hosts.swap(2, 3);
+        mixed.jobs[0].gpus.swap(2, 3);
+        let mut one_adapter_of_two = spec.clone();
+        let adapters_of_gpu = vec![vec![0, 1], vec![1], vec![2]];
+        one_adapter_of_two.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu });
+        for (spec, is_equal) in
+            [(spec, true), (across_rails, false), (mixed, false), (one_adapter_of_two, false)]
+        {
+            assert_eq!(EqualServers::find(&spec, &paths_of(&spec).unwrap()).is_some(), is_equal);
+        }
     }
 
     #[test]

@@ -119,7 +119,9 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     if let Some(servers) = EqualServers::find(spec, &paths) {
         let spec = EqualServers::first_two(spec);
         let jobs = jobs_representing(servers.count(), &spec, &paths)?;
-        return by_events(&spec, paths, jobs, servers, observer);
+        if servers.are_exact(|| Sharing::is_fair(&spec, &jobs, &paths)) {
+            return by_events(&spec, paths, jobs, servers, observer);
+        }
     }
     let rings = Rings::find(spec, &mut paths);
     if let Some(rings) = rings.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
@@ -452,7 +454,7 @@ impl<'a> Run<'a> {
         let sent = if pair.is_local() { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
         let times = ChunkTimes { posted, delivered, completed: now, unloaded };
         let count = self.servers.represented_by(&self.jobs, number);
-        let row = row(&self.jobs, number, sent, &times);
+        let row = self.servers.among_all(row(&self.jobs, number, sent, &times));
         if let Some(channels) = &mut self.channels
             && self.jobs.message(number) == Message::Payload
         {

@@ -10,6 +10,9 @@ use std::collections::BinaryHeap;
 /// Weight of a link that transports a whole flow.
 pub(crate) const WHOLE: u32 = 1 << 16;
 
+/// Rates of links that differ by less are equal but for the rounding of the flows before [2^-16 bit/s].
+const ROUNDING: u64 = 1 << 16;
+
 /// The fraction of a flow that a link transports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkWeight {
@@ -229,7 +232,8 @@ impl MaxMinRates {
         (links, flows)
     }
 
-    /// Progressive filling: the link with the lowest fair rate assigns it to its flows, then the next link.
+    /// Progressive filling: the link with the lowest fair rate assigns it to its flows, then the next link; one
+    /// whose rate is higher only by rounding assigns the same, so that flows of equal links stay equal.
     fn assign_rates(&mut self, links: &[u32], flows: &[u32]) {
         let mut candidates = BinaryHeap::new();
         for &number in links {
@@ -245,14 +249,21 @@ impl MaxMinRates {
             flows.iter().map(|&id| (self.flows[id as usize].bound, id)).collect();
         bounds.sort_unstable_by_key(|flow| flow.0);
         let mut bounds = bounds.into_iter().peekable();
+        let mut assigned: Option<u64> = None;
         loop {
             let bound = bounds.peek().copied();
             match candidates.peek().copied() {
                 Some(Reverse((rate, number))) if bound.is_none_or(|(bound, _)| rate <= bound) => {
                     candidates.pop();
+                    let equal = |rate: u64| assigned.filter(|&before| rate - before <= ROUNDING);
                     match self.links[number as usize].fair_rate() {
-                        Some(current) if current > rate => candidates.push(Reverse((current, number))),
-                        Some(_) => self.assign_flows_of_link(number, rate),
+                        Some(current) if current > rate && equal(current).is_none() => {
+                            candidates.push(Reverse((current, number)));
+                        }
+                        Some(_) => {
+                            let rate = *assigned.insert(equal(rate).unwrap_or(rate));
+                            self.assign_flows_of_link(number, rate);
+                        }
                         None => {}
                     }
                 }

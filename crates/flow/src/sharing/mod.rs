@@ -36,14 +36,18 @@ pub(crate) enum Sharing {
 
 impl Sharing {
     pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, paths: &Paths) -> Self {
-        let outlasts = |limit| outlasts(jobs, &paths.frames, limit);
-        match reacts(spec, paths, chunk_sizes(jobs), outlasts) {
+        match Self::is_fair(spec, jobs, paths) {
             true => Self::Fair(Box::new(FairFlows::new(paths.network.capacities()))),
             false => {
                 let frame_bytes = paths.frames.full_frame_bytes();
                 Self::Queued(Box::new(QueuedFlows::new(&paths.network, frame_bytes)))
             }
         }
+    }
+
+    /// Whether senders react.
+    pub(crate) fn is_fair(spec: &RunSpec, jobs: &Jobs, paths: &Paths) -> bool {
+        reacts(spec, paths, chunk_sizes(jobs), |limit| outlasts(jobs, &paths.frames, limit))
     }
 
     /// If senders do not react, starts a flow on the link of its host.

@@ -1,4 +1,4 @@
-//! Collectives as NCCL runs them over servers with several GPUs: rings and trees over servers on channels,
+//! Collectives as NCCL runs them over servers with GPUs: rings and trees over servers on channels,
 //! each with its adapter, and messages between peers that change the rail inside the server (PXN).
 //!
 //! Only messages between servers are transfers of the schedule, and those that change the rail. Within a
@@ -172,11 +172,11 @@ impl NcclChannels {
     }
 
     /// Time for which `bytes` of a channel occupy the GPU that represents it, which serves all its channels at
-    /// their rates together.
+    /// their rates together; none without hops, as the only GPU of a server is far faster than its adapters.
     fn busy(&self, channel: u32, bytes: u64) -> Span {
         let gpu = self.channels[channel as usize].gpu;
         let sharing = self.channels.iter().filter(|other| other.gpu == gpu).count() as u64;
-        Span(self.scale_up.hop(bytes).0 / sharing)
+        Span(self.scale_up.hop(bytes).0 * u64::from(self.scale_up.hops.min(1)) / sharing)
     }
 }
 
@@ -307,8 +307,9 @@ impl ServerRanks {
         Self { servers, represents: None }
     }
 
-    /// The same servers, which stand for so many equal ones in rings of all-reduce, all-gather and
-    /// reduce-scatter: as each server does what the one before it does, these have the steps of all.
+    /// The same servers, which stand for so many equal ones. In rings of all-reduce, all-gather and
+    /// reduce-scatter each server does what the one before it does, so these have the steps of all. In an
+    /// all-to-all each of two servers, with consecutive ranks, sends and receives as all do.
     #[must_use]
     pub fn representing(self, servers: Option<u32>) -> Self {
         Self { represents: servers, ..self }
@@ -318,6 +319,11 @@ impl ServerRanks {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.servers.len()
+    }
+
+    /// Number of servers of the collective.
+    fn represented(&self) -> u32 {
+        self.represents.unwrap_or(self.count() as u32)
     }
 
     /// Ranks of each server, if all have the same GPUs.

@@ -4,6 +4,10 @@
 //! it; NCCL works on a number of rounds at the same time, and starts the next when one has ended. With PXN
 //! data for a GPU on another rail first goes through the scale-up domain to the GPU of that rail, whose
 //! adapter sends it: the network carries it inside the rail. Messages inside a server are copies.
+//!
+//! If two servers stand for all ([`ServerRanks::representing`]), each sends to the other what it sends to all,
+//! and so receives what it receives from all: the message of a pair of ranks arrives at the rank on the same
+//! GPU of the other server. Channels keep messages to different servers apart.
 
 use super::{NcclPeers, ServerRanks};
 use crate::{
@@ -24,8 +28,9 @@ pub(super) fn volume(
     servers: &ServerRanks,
 ) -> Result<Volume, WorkloadError> {
     let ranks = servers.ranks();
-    let rounds = rounds(collective, shape, ranks)?;
-    let Counts { bytes, messages, transfers } = Counts::new(peers, collective, shape, ranks, &rounds);
+    let pairs = rounds(collective, shape, servers)?.iter().map(|pairs| pairs.len() as u64).sum();
+    let Counts { bytes, messages } = Counts::new(peers, collective, shape, ranks, pairs);
+    let transfers = pairs * messages * transfers_of_message(peers);
     let largest_bytes = peers.protocol.wire_bytes(bytes.div_ceil(messages));
     Ok(Volume {
         transfers,
@@ -39,25 +44,23 @@ pub(super) fn volume(
     })
 }
 
-/// Data of a pair, its messages, and all transfers.
+/// Transfers of a message, with PXN as if it changed the rail.
+fn transfers_of_message(peers: &NcclPeers) -> u64 {
+    if peers.pxn { 2 } else { 1 }
+}
+
+/// Data of a pair of ranks [bytes], and the number of its messages.
 struct Counts {
     bytes: u64,
     messages: u64,
-    transfers: u64,
 }
 
 impl Counts {
-    fn new(
-        peers: &NcclPeers,
-        collective: &str,
-        shape: &Shape,
-        ranks: u32,
-        rounds: &[Vec<[Rank; 2]>],
-    ) -> Self {
+    /// Of a collective with so many `ranks` and `pairs`.
+    fn new(peers: &NcclPeers, collective: &str, shape: &Shape, ranks: u32, pairs: u64) -> Self {
         let bytes = shape.data_bytes / shares(collective, ranks);
-        let pairs: u64 = rounds.iter().map(|pairs| pairs.len() as u64).sum();
         let messages = bytes.div_ceil(peers.chunk_bytes).clamp(1, (MESSAGES_MAX / pairs).max(1));
-        Self { bytes, messages, transfers: pairs * messages * if peers.pxn { 2 } else { 1 } }
+        Self { bytes, messages }
     }
 }
 
@@ -68,8 +71,12 @@ pub(super) fn schedule(
     servers: &ServerRanks,
 ) -> Result<Schedule, WorkloadError> {
     let ranks = servers.ranks();
-    let rounds = rounds(collective, shape, ranks)?;
-    let Counts { bytes, messages, transfers } = Counts::new(peers, collective, shape, ranks, &rounds);
+    let rounds = rounds(collective, shape, servers)?;
+    let pairs: u64 = rounds.iter().map(|pairs| pairs.len() as u64).sum();
+    let all = ranks / servers.count() as u32 * servers.represented();
+    let Counts { bytes, messages } =
+        Counts::new(peers, collective, shape, all, pairs * u64::from(all) / u64::from(ranks));
+    let transfers = pairs * messages * transfers_of_message(peers);
     check_transfers(transfers, LISTED_TRANSFERS_MAX)?;
     let places = Places::new(servers, ranks);
     let mut writer = Writer {
@@ -84,29 +91,59 @@ pub(super) fn schedule(
     for (round, pairs) in rounds.iter().enumerate() {
         let ended = std::mem::replace(&mut arrived[round % concurrent], vec![None; ranks as usize]);
         for message in 0..messages {
-            for &[src, dst] in pairs {
-                let last = writer.push(src, dst, round as u32, message, ended[src.index()]);
-                arrived[round % concurrent][dst.index()] = Some(last);
+            for pair in pairs {
+                let last = writer.push(pair, round as u32, message, ended[pair.src.index()]);
+                arrived[round % concurrent][pair.dst.index()] = Some(last);
             }
         }
     }
     Ok(writer.builder.finish())
 }
 
-/// Sender and receiver of each message of each round.
-fn rounds(collective: &str, shape: &Shape, ranks: u32) -> Result<Vec<Vec<[Rank; 2]>>, WorkloadError> {
-    let shifted = |round: u32| (0..ranks).map(move |rank| [rank, (rank + round) % ranks].map(Rank)).collect();
-    let others = |root: Rank| (1..ranks).map(move |round| Rank((root.0 + round) % ranks));
+/// Sender and receiver of the messages of a round.
+#[derive(Clone, Copy)]
+struct Pair {
+    src: Rank,
+    dst: Rank,
+    /// Number of servers from that of the sender on, if two stand for all; 0 otherwise.
+    distance: u32,
+}
+
+impl Pair {
+    fn new(src: u32, dst: u32) -> Self {
+        Self { src: Rank(src), dst: Rank(dst), distance: 0 }
+    }
+}
+
+/// Pairs of each round.
+fn rounds(collective: &str, shape: &Shape, servers: &ServerRanks) -> Result<Vec<Vec<Pair>>, WorkloadError> {
+    let ranks = servers.ranks();
+    let shifted = |round: u32| (0..ranks).map(move |rank| Pair::new(rank, (rank + round) % ranks)).collect();
+    let others = |root: Rank| (1..ranks).map(move |round| (root.0 + round) % ranks);
     match collective {
+        "all-to-all" if servers.represents.is_some() => Ok(rounds_of_two(servers)),
         "all-to-all" => Ok((1..ranks).map(shifted).collect()),
         // As without NCCL: between pairs.
         "send-receive" if ranks.is_multiple_of(2) => {
-            Ok(vec![(0..ranks).map(|rank| [rank, rank ^ 1].map(Rank)).collect()])
+            Ok(vec![(0..ranks).map(|rank| Pair::new(rank, rank ^ 1)).collect()])
         }
         "send-receive" => Err(WorkloadError::OddRanks { ranks }),
-        "gather" => Ok(others(shape.root).map(|other| vec![[other, shape.root]]).collect()),
-        _ => Ok(others(shape.root).map(|other| vec![[shape.root, other]]).collect()),
+        "gather" => Ok(others(shape.root).map(|other| vec![Pair::new(other, shape.root.0)]).collect()),
+        _ => Ok(others(shape.root).map(|other| vec![Pair::new(shape.root.0, other)]).collect()),
     }
+}
+
+/// Pairs of each round of an all-to-all of which two servers stand for all, each with consecutive ranks.
+fn rounds_of_two(servers: &ServerRanks) -> Vec<Vec<Pair>> {
+    let (ranks, count) = (servers.ranks(), servers.represented());
+    let gpus = ranks / 2;
+    let pair = |rank: u32, round: u32| {
+        let (server, receiver) = (rank / gpus, rank + round);
+        let distance = (receiver / gpus - server) % count;
+        let receiving = if distance == 0 { server } else { 1 - server };
+        Pair { distance, ..Pair::new(rank, receiving * gpus + receiver % gpus) }
+    };
+    (1..gpus * count).map(|round| (0..ranks).map(|rank| pair(rank, round)).collect()).collect()
 }
 
 /// Server and GPU of each rank.
@@ -141,27 +178,23 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Adds a message; returns the transfer that ends at the destination.
-    fn push(
-        &mut self,
-        src: Rank,
-        dst: Rank,
-        round: u32,
-        message: u64,
-        after: Option<TransferId>,
-    ) -> TransferId {
+    fn push(&mut self, pair: &Pair, round: u32, message: u64, after: Option<TransferId>) -> TransferId {
+        let Pair { src, dst, distance } = *pair;
+        let NcclPeers { channels, pxn, protocol, .. } = *self.peers;
         let transfer = Transfer {
             src,
             dst,
-            bytes: self.peers.protocol.wire_bytes(self.parts.of(message)),
+            bytes: protocol.wire_bytes(self.parts.of(message)),
             step: round,
-            channel: (message % u64::from(self.peers.channels)) as u32,
+            channel: distance * channels + (message % u64::from(channels)) as u32,
             block: src.0,
         };
-        let proxy = if self.peers.pxn { self.places.proxy(src, dst) } else { src };
+        let proxy = if pxn { self.places.proxy(src, dst) } else { src };
         if proxy == src {
             return self.builder.push(transfer, after.as_slice());
         }
-        let copied = self.builder.push(Transfer { dst: proxy, ..transfer }, after.as_slice());
+        let copy = Transfer { dst: proxy, channel: transfer.channel % channels, ..transfer };
+        let copied = self.builder.push(copy, after.as_slice());
         self.builder.push(Transfer { src: proxy, ..transfer }, &[copied])
     }
 }

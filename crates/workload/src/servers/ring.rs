@@ -109,7 +109,7 @@ fn rings<'a>(
     ranks: &'a [Vec<Rank>],
 ) -> Vec<Ring<'a>> {
     let of_channels = Parts::new(data_bytes, channels.channels.len() as u64);
-    let all = gpus * servers.represents.unwrap_or(servers.count() as u32);
+    let all = gpus * servers.represented();
     let steps = cycles * (all - 1);
     (0..)
         .zip(ranks)

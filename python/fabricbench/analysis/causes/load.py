@@ -134,7 +134,7 @@ def _sentence_and_evidence(
 def _users(port: Port, users: Occupancy) -> str:
     """Return the queue pairs of a link as text; only some of them if the table of paths is bounded."""
     where = "on it" if users.qps >= port.egress_qps else f"on it, of {users.qps} whose paths are recorded"
-    text = f"{where}: {listed(users.flows, 12)}"
+    text = f"{where}: {listed(users.flows, 5)}"
     if users.most_at_once > 1:
         text += f"; up to {users.most_at_once} at once, two or more for {time_words(users.shared_ps)}"
     return text
@@ -184,7 +184,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     users = users_of.get(worst.ends[0])
     if users and users.most_at_once > 1:
         sentence += (
-            f": {listed(users.at_once, 12)} at once, and two or more for {time_words(users.shared_ps)} in all"
+            f": {listed(users.at_once, 5)} at once, and two or more for {time_words(users.shared_ps)} in all"
         )
     yield Finding(
         "hash-collision",

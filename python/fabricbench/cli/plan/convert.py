@@ -43,7 +43,8 @@ def convert_command(
     file: Annotated[
         Path,
         typer.Argument(
-            help="SONiC's config_db.json, containerlab's topology, or NCCL's topology; `-` is standard input."
+            help="SONiC's config_db.json, containerlab's topology, or NCCL's topology or graphs; `-` is "
+            "standard input."
         ),
     ],
     source_format: Annotated[

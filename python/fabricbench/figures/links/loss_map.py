@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Final
 
 import plotly.graph_objects as go
@@ -10,11 +11,13 @@ import plotly.graph_objects as go
 from fabricbench.figures import theme
 from fabricbench.figures.links.layout import Point, natural_key, nodes_by_tier, place_nodes
 from fabricbench.figures.plot import Plot
-from fabricbench.results.studies.degradation import Degraded
+from fabricbench.results.studies.degradation import STOPPED, Degraded
 
 MAX_LINKS: Final = 4_096
 """Most cables of a map."""
 _COLOUR_BINS: Final = 20
+_SCALE_STEP: Final = 0.05
+"""Step of the end of the colour scale, and its least: losses of no account look alike."""
 _MAX_LABELS_PER_TIER: Final = 40
 _TIER_PX: Final = 190
 _SPREAD: Final = 0.006
@@ -49,12 +52,14 @@ def loss_map(
     points = place_nodes(tiers)
     lines = _lines(ends, points)
     levels = list(nodes_by_tier(tiers).values())
+    end = scale_end(losses.values())
+    positions = {name: loss / end for name, loss in losses.items()}
     figure = go.Figure()
-    figure.add_traces(_line_traces(lines, losses))
-    figure.add_trace(_middles(lines, losses, texts))
+    figure.add_traces(_line_traces(lines, positions))
+    figure.add_trace(_middles(lines, losses, texts, end))
     for level, names in enumerate(levels):
         side = "bottom center" if level == 0 else "top center" if level == len(levels) - 1 else "middle right"
-        figure.add_trace(_nodes(names, points, side, losses, texts))
+        figure.add_trace(_nodes(names, points, side, positions, texts))
     figure.update_layout(
         theme.layout(
             height=80 + _TIER_PX * max(1, len(levels) - 1),
@@ -75,9 +80,15 @@ _CAPTIONS: Final = {
 }
 _COLOURS: Final = (
     "Hosts at the bottom, switches above by tier. The colour is the bandwidth that the job with the largest "
-    "loss loses; 100 % is a job that stops."
+    "loss loses, up to the largest of a job that does not stop; one that stops has the last colour."
 )
 _Line = tuple[Point, Point]
+
+
+def scale_end(losses: Iterable[float]) -> float:
+    """Return the loss with the last colour: the largest of jobs that do not stop, in whole `_SCALE_STEP`."""
+    largest = max((loss for loss in losses if loss < -STOPPED), default=0.0)
+    return max(1, ceil(largest / _SCALE_STEP)) * _SCALE_STEP
 
 
 def _lines(ends: Mapping[str, Sequence[str]], points: Mapping[str, Point]) -> dict[str, _Line]:
@@ -94,12 +105,13 @@ def _lines(ends: Mapping[str, Sequence[str]], points: Mapping[str, Point]) -> di
     return lines
 
 
-def _line_traces(lines: Mapping[str, _Line], losses: Mapping[str, float]) -> list[go.Scatter]:
+def _line_traces(lines: Mapping[str, _Line], positions: Mapping[str, float]) -> list[go.Scatter]:
     """Return one trace per colour, the largest losses on top."""
     width = 4 if len(lines) <= 64 else 2.5 if len(lines) <= 200 else 1.2
     bins: dict[int, list[_Line]] = {}
     for name, line in lines.items():
-        bins.setdefault(min(_COLOUR_BINS - 1, int(max(0.0, losses[name]) * _COLOUR_BINS)), []).append(line)
+        index = min(_COLOUR_BINS - 1, int(max(0.0, positions[name]) * _COLOUR_BINS))
+        bins.setdefault(index, []).append(line)
     return [
         go.Scatter(
             x=[x for start, end in bins[index] for x in (start[0], end[0], None)],
@@ -112,7 +124,9 @@ def _line_traces(lines: Mapping[str, _Line], losses: Mapping[str, float]) -> lis
     ]
 
 
-def _middles(lines: Mapping[str, _Line], losses: Mapping[str, float], texts: _Texts) -> go.Scatter:
+def _middles(
+    lines: Mapping[str, _Line], losses: Mapping[str, float], texts: _Texts, end: float
+) -> go.Scatter:
     """Return invisible points in the middle of the lines, with texts and the colour bar."""
     return go.Scatter(
         x=[(start[0] + end[0]) / 2 for start, end in lines.values()],
@@ -124,6 +138,7 @@ def _middles(lines: Mapping[str, _Line], losses: Mapping[str, float], texts: _Te
             "color": [100 * losses[name] for name in lines],
             "showscale": True,
             **theme.use_colours(),
+            "cmax": 100 * end,
             "colorbar": theme.colour_bar("loss (%)"),
         },
         hovertext=[texts[name] for name in lines],
@@ -132,11 +147,16 @@ def _middles(lines: Mapping[str, _Line], losses: Mapping[str, float], texts: _Te
 
 
 def _nodes(
-    names: Sequence[str], points: Mapping[str, Point], side: str, losses: Mapping[str, float], texts: _Texts
+    names: Sequence[str],
+    points: Mapping[str, Point],
+    side: str,
+    positions: Mapping[str, float],
+    texts: _Texts,
 ) -> go.Scatter:
     """Return the nodes of a tier; switches have the colour of their loss."""
     colours = [
-        theme.colour_at(theme.USE_SCALE, losses[name]) if name in losses else theme.INK for name in names
+        theme.colour_at(theme.USE_SCALE, positions[name]) if name in positions else theme.INK
+        for name in names
     ]
     return go.Scatter(
         x=[points[name][0] for name in names],

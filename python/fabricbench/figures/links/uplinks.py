@@ -82,7 +82,7 @@ def _bar_positions(shown: Sequence[EgressDistribution]) -> list[list[int]]:
 
 def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
     if _are_named(shown):
-        return theme.axis("uplink, by switch", type="multicategory")
+        return theme.axis("uplink, by switch", type="multicategory", tickangle=-90)
     middles = [(positions[0] + positions[-1]) / 2 for positions in _bar_positions(shown)]
     return theme.axis(
         "uplinks of each switch, in the order of their ports",

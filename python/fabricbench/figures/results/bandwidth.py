@@ -144,6 +144,9 @@ def _ideal(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter | None:
 
 def _ideal_of(row: ResultRow) -> float | None:
     """Return the ideal bus bandwidth of a job; none on servers where there is no single one."""
+    share = row.summary.value(IDEAL_SHARE.name)
+    if row.trial.is_printed and share:
+        return 100 * (row.summary.value(BUS_BANDWIDTH.name) or 0.0) / share
     run_spec = row.trial.facts.run_spec
     goodput = ideal_goodput_gb_per_s(run_spec)
     if not run_spec["fabric"].get("server"):

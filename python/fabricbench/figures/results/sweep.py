@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fabricbench.figures import theme
-from fabricbench.figures.figure import SWEEP, Figure
+from fabricbench.figures.figure import RESULTS, SWEEP, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.trial_data import Subject
-from fabricbench.metrics import Metric
-from fabricbench.results.studies.sweep import Grid, Panel, Point, Sweep, sweeps
+from fabricbench.metrics import Direction, Metric
+from fabricbench.results.studies.sweep import Grid, Panel, Point, Sweep, job_sweeps, sweeps
 from fabricbench.words import counted
 
 _PANELS_MAX = 12
@@ -130,25 +130,39 @@ class _Panels:
         return figure
 
 
-def lines_plot(sweep: Sweep) -> Plot | None:
-    """Draw the metric of a job against size or the last field, one line per value of another field."""
-    all_panels = sweep.panels()
+def lines_plot(swept: Sequence[Sweep], *, from_zero: bool = False) -> Plot | None:
+    """Draw the metric of jobs against size or the last field, one line per value of another field.
+
+    Jobs without the metric of the first one are left out.
+    """
+    if not swept:
+        return None
+    metric = swept[0].line_metric
+    drawn = [sweep for sweep in swept if sweep.line_metric is metric]
+    all_panels = [(sweep, panel) for sweep in drawn for panel in sweep.panels()]
     shown = all_panels[:_PANELS_MAX]
-    values = [point.value for panel in shown for points in panel.lines.values() for point in points]
-    numbers = [value for value in values if value is not None]
+    points = [point for _, panel in shown for line in panel.lines.values() for point in line]
+    numbers = [point.value for point in points if point.value is not None]
     if not numbers:
         return None
-    metric = sweep.line_metric
-    unit = f" ({metric.unit})" if metric.unit else ""
-    panels = _Panels(len(shown), _PANELS_ACROSS, _PANEL_PX, [panel.about for panel in shown])
+    titles = [_panel_title(sweep, panel, several=len(drawn) > 1) for sweep, panel in shown]
+    across = 2 if len(shown) == 4 else _PANELS_ACROSS
+    panels = _Panels(len(shown), across, _PANEL_PX, titles)
     figure = panels.figure(shared_yaxes=True, horizontal_spacing=0.04)
-    names = list(dict.fromkeys(name for panel in shown for name in panel.lines))
-    low, high = min(numbers), max(numbers)
-    margin = _LEAST_RANGE * low / 2 if high < (1 + _LEAST_RANGE) * low else 0
-    upwards = theme.spread_axis(f"{metric.label}{unit}", low - margin, high + margin)
-    for panel, panel_position in zip(shown, panels.places, strict=True):
-        for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0]):
+    names = list(dict.fromkeys(name for _, panel in shown for name in panel.lines))
+    limits = {sweep.job: _limits(sweep) for sweep in drawn}
+    numbers += [limit for sweep, _ in shown for limit, _ in limits[sweep.job]]
+    upwards = _y_axis(metric, numbers, from_zero=from_zero)
+    for (sweep, panel), panel_position in zip(shown, panels.places, strict=True):
+        for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0][1]):
             figure.add_trace(trace, **panel_position)
+        for limit, text in limits[sweep.job]:
+            figure.add_hline(
+                limit,
+                line={"color": theme.FAILED, "width": 1.5, "dash": "dash"},
+                annotation={"text": text, "font": {"size": 11, "color": theme.FAILED}},
+                **panel_position,
+            )
         figure.update_xaxes(
             _x_axis(sweep, panel, has_title=panels.is_lowest(panel_position)), **panel_position
         )
@@ -156,14 +170,47 @@ def lines_plot(sweep: Sweep) -> Plot | None:
             upwards if panel_position["col"] == 1 else {**upwards, "title": {"text": ""}}, **panel_position
         )
     figure.update_layout(showlegend=len(names) > 1)
-    text = f"{metric.title} of job {sweep.job} against {sweep.across.title}."
+    of_jobs = "each job" if len(drawn) > 1 else f"job {drawn[0].job}"
+    text = f"{metric.title} of {of_jobs} against {drawn[0].across.title}."
+    text += " Dashed: criteria of the plan." if any(limits.values()) else ""
     omitted = len(names) - _LINES_MAX
     text += f" Not drawn: {counted(omitted, 'more line')} of each." if omitted > 0 else ""
+    left_out = len(swept) - len(drawn)
+    text += f" Not drawn: {counted(left_out, 'job')} without {metric.phrase}." if left_out else ""
     return Plot(
         figure,
-        text + _omission_text(sweep, len(all_panels)),
-        reduced=omitted > 0 or len(all_panels) > len(shown),
+        text + _omission_text(drawn[0], len(all_panels)),
+        reduced=omitted > 0 or len(all_panels) > len(shown) or left_out > 0,
     )
+
+
+def _y_axis(metric: Metric, values: Sequence[float], *, from_zero: bool) -> dict[str, Any]:
+    """Return the vertical axis: around the values, or from 0 for bandwidths if requested."""
+    unit = f" ({metric.unit})" if metric.unit else ""
+    low, high = min(values), max(values)
+    if from_zero and metric.direction is Direction.HIGHER:
+        return theme.axis(f"{metric.label}{unit}", range=[0, 1.06 * high or 1])
+    margin = _LEAST_RANGE * low / 2 if high < (1 + _LEAST_RANGE) * low else 0
+    return theme.spread_axis(f"{metric.label}{unit}", low - margin, high + margin)
+
+
+def _panel_title(sweep: Sweep, panel: Panel, *, several: bool) -> str:
+    return ", ".join(part for part in (sweep.name if several else "", panel.about) if part)
+
+
+def _limits(sweep: Sweep) -> list[tuple[float, str]]:
+    """Return the limits that criteria set for the metric of the lines of a job, each with its label."""
+    limits: dict[tuple[float, str], None] = {}
+    for job in sweep.jobs:
+        for judgement in job.judgements:
+            if judgement.metric == sweep.line_metric.name:
+                limits |= (
+                    {(judgement.min, f"min {judgement.min:g}"): None} if judgement.min is not None else {}
+                )
+                limits |= (
+                    {(judgement.max, f"max {judgement.max:g}"): None} if judgement.max is not None else {}
+                )
+    return list(limits)
 
 
 def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) -> list[go.Scatter]:
@@ -206,6 +253,14 @@ def _omission_text(sweep: Sweep, count: int) -> str:
     return (_MEDIANS if has_several else "") + more
 
 
+def _curves(subject: Subject) -> Plot | None:
+    """Draw the results of the whole run; a single job over sizes alone has its plot of bandwidth."""
+    suite = subject.trial.facts.suite
+    of_run = job_sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
+    is_plain = len(of_run) == 1 and not of_run[0].fields and of_run[0].size is not None
+    return None if is_plain else lines_plot(of_run, from_zero=True)
+
+
 def _chosen(subject: Subject) -> list[Sweep]:
     """Return the sweeps of the trial's run, limited to the requested job, if any."""
     job = subject.window.job if subject.window else None
@@ -213,6 +268,16 @@ def _chosen(subject: Subject) -> list[Sweep]:
     run_sweeps = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
     return [sweep for sweep in run_sweeps if job in (None, sweep.job)]
 
+
+CURVES_FIGURE: Final = Figure(
+    name="curves",
+    title="Results of the run",
+    shows="Bandwidth or time of each job against size, or a swept field, with a line for each variant.",
+    section=RESULTS,
+    plot=_curves,
+    of_run=True,
+    is_certain=False,
+)
 
 SWEEP_FIGURES: Final = (
     Figure(
@@ -231,7 +296,7 @@ SWEEP_FIGURES: Final = (
         title="Lines of the sweep",
         shows="Bandwidth or time against size, or a field: lines for a second field, panels for all others.",
         section=SWEEP,
-        plot=lambda subject: next(filter(None, map(lines_plot, _chosen(subject))), None),
+        plot=lambda subject: lines_plot(_chosen(subject)[:1]),
         result=lambda row: bool(row.trial.facts.axes),
         of_run=True,
         is_certain=False,

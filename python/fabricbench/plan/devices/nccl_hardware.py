@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fabricbench.plan.devices.nccl_topology import PCIE_SPEED, Element, Host, name_of, read_host
+from fabricbench.plan.devices.nccl_topology import PCIE_SPEED, Host, name_of, read_host
+from fabricbench.plan.devices.nccl_xml import Element
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.fabric.server import Server, processor_name
 

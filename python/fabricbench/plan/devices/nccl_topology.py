@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
-from xml.parsers import expat
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, Value
+from fabricbench.plan.devices.nccl_xml import Element, read_xml
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.words import counted
@@ -23,8 +23,6 @@ from fabricbench.words import counted
 FORMAT: Final = "NCCL topology"
 SERVERS: Final = 2
 """Default number of servers of the plan."""
-_ELEMENTS_MAX: Final = 20_000
-_DEPTH_MAX: Final = 64
 _SPINES_MAX: Final = 8
 _GPUS_MAX: Final = 1_024
 _MBPS: Final = 10**6
@@ -43,85 +41,26 @@ _NCCL_TAGS: Final = frozenset(
 )
 
 
-@dataclass
-class Element:
-    """Element of XML with its attributes, its line, its children and its parent."""
-
-    tag: str
-    values: Mapping[str, str]
-    line: int
-    inside: list[Element] = field(default_factory=list)
-    around: Element | None = field(default=None, repr=False)
-
-    def all(self, tag: str) -> Iterator[Element]:
-        """Yield the elements of a tag inside this one, in the order of the file."""
-        for child in self.inside:
-            if child.tag == tag:
-                yield child
-            yield from child.all(tag)
-
-
-class _Tree:
-    """Builds a tree of XML elements with their lines; refuses entities and limits count and depth."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.top = Element("", {}, 1)
-        self._open = [self.top]
-        self._count = 0
-        self._parser = expat.ParserCreate("utf-8")
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.StartDoctypeDeclHandler = self._doctype
-
-    def read(self, text: str) -> Element:
-        try:
-            self._parser.Parse(text.encode(), True)
-        except expat.ExpatError as error:
-            actual = f"text that is no XML: {expat.ErrorString(error.code)}"
-            raise self._error(actual, "XML of NCCL", error.lineno) from error
-        return self.top.inside[0]
-
-    def _start(self, tag: str, values: dict[str, str]) -> None:
-        self._count += 1
-        if self._count > _ELEMENTS_MAX or len(self._open) > _DEPTH_MAX:
-            raise self._error("more elements than a host has", f"{_ELEMENTS_MAX}, {_DEPTH_MAX} deep")
-        element = Element(tag, values, self._parser.CurrentLineNumber, around=self._open[-1])
-        self._open[-1].inside.append(element)
-        self._open.append(element)
-
-    def _end(self, _tag: str) -> None:
-        self._open.pop()
-
-    def _doctype(self, *_: object) -> None:
-        raise self._error("a document type, which may hold entities", "XML of NCCL, which has none")
-
-    def _error(self, actual: str, allowed: str, line: int | None = None) -> PlanError:
-        location = Place(self.source, line or self._parser.CurrentLineNumber, 1)
-        return PlanError([Problem(location, "", actual, allowed)])
-
-
-def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
-    """Return the servers of a topology written by NCCL.
-
-    Args:
-        text: The XML.
-        source: Its name in errors.
-        servers: Number of such hosts.
-
-    Raises:
-        PlanError: It is no topology of a host with GPUs and adapters.
-    """
-    return read_host(text, source).fragment(servers)
-
-
 def read_host(text: str, source: str) -> Host:
     """Read a topology written by NCCL.
 
     Raises:
         PlanError: It is no topology of a host with GPUs and adapters.
     """
-    return Host(_Tree(source).read(text), source)
+    return Host(read_xml(text, source), source)
+
+
+def rails_topology(rails: int, servers: int) -> dict[str, Any]:
+    """Return a topology of servers with so many adapters, each on a rail, without oversubscription."""
+    if rails == 1:
+        return {"kind": "single-switch", "hosts": servers}
+    return {
+        "kind": "rail-optimised",
+        "servers": servers,
+        "rails": rails,
+        "spines": min(servers, _SPINES_MAX),
+        "links_per_spine": -(-servers // _SPINES_MAX),
+    }
 
 
 @dataclass(frozen=True)
@@ -307,17 +246,7 @@ class Host:
         rates = Counter(net.rate_bps for net in self.nets if net.rate_bps is not None)
         rate = rates.most_common(1)[0][0] if rates else None
         rails, count = len(self.nets), servers or SERVERS
-        topology: dict[str, Any] = (
-            {"kind": "single-switch", "hosts": count}
-            if rails == 1
-            else {
-                "kind": "rail-optimised",
-                "servers": count,
-                "rails": rails,
-                "spines": min(count, _SPINES_MAX),
-                "links_per_spine": -(-count // _SPINES_MAX),
-            }
-        )
+        topology = rails_topology(rails, count)
         if rate is not None:
             topology["host_link"] = units.format_rate(rate)
         if rails > 1 and self.nvlinks is not None and rails == len(self.gpus):

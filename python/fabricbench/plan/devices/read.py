@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.plan.devices import containerlab, nccl_topology
+from fabricbench.plan.devices import containerlab, nccl_graphs, nccl_topology
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import text_of
+from fabricbench.plan.devices.nccl_xml import read_xml
 from fabricbench.plan.devices.sonic_config import conversion
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
 from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities
@@ -54,7 +55,10 @@ def read_device(content: bytes, source: str, options: ReadOptions) -> Fragment:
     text = text_of(content, source)
     if kind == CONTAINERLAB:
         return containerlab.fragment_of(text, source)
-    return nccl_topology.fragment_of(text, source, options.servers)
+    outermost = read_xml(text, source)
+    if outermost.tag == nccl_graphs.TAG:
+        return nccl_graphs.Graphs(outermost, source).fragment(options.servers)
+    return nccl_topology.Host(outermost, source).fragment(options.servers)
 
 
 def _kind(content: bytes) -> str:

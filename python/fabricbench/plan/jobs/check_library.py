@@ -89,8 +89,11 @@ def _check_choices(plan: Plan, job: Job, nccl: Nccl, path: FieldPath) -> Iterato
             yield FieldProblem((*path, "env"), actual, "NCCL_ALGO and NCCL_PROTO with one")
             return
         if not is_modelled(chosen):
-            actual = f"{chosen['algorithm']}, which NCCL chooses"
-            hint = "NCCL_ALGO chooses another; `library: none` runs the algorithm among the ranks"
+            actual = f"{chosen['algorithm']}, which NCCL chooses for {units.human_size(size)}"
+            without = f"^{chosen['algorithm']}"
+            hint = (
+                f'`env: {{NCCL_ALGO: "{without}"}}` runs the next best; `library: none` the algorithm alone'
+            )
             yield FieldProblem(path, actual, "ring, tree, NVLS or NVLS tree in the model", hint)
             return
 

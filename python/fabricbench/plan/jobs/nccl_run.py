@@ -56,8 +56,8 @@ PEERS: Final = "peers"
 def obstacle(plan: Plan, job: Job) -> str:
     """Return why NCCL does not run a job, in words; empty if it does."""
     server = plan.fabric.server
-    if server is None or server.gpus == 1:
-        return "hosts that are no servers with several GPUs"
+    if server is None:
+        return "hosts that are no servers with GPUs"
     if job.arrivals is not None or job.storage is not None:
         return "a storage job" if job.storage is not None else "open-loop traffic"
     if job.collective not in _TRAFFIC:
@@ -76,8 +76,11 @@ def obstacle(plan: Plan, job: Job) -> str:
 def nccl_of(plan: Plan, job: Job) -> Nccl | None:
     """Return NCCL's settings of a job that NCCL runs; none of any other.
 
-    A job that names no library has NCCL where all GPUs of its servers take part.
+    A job that names no library has NCCL where its servers have several GPUs, and all of them take part.
     """
+    server = plan.fabric.server
+    if job.library is None and (server is None or server.gpus == 1):
+        return None
     library = Library() if job.library is None else job.library
     return None if isinstance(library, NoLibrary) or obstacle(plan, job) else library.nccl
 
@@ -170,9 +173,10 @@ def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, Nccl
             **common,
         }
     # With NVLS a GPU sends all its data to the switch, and 1/g of the sums. In rings and chains of g GPUs the
-    # last one sends to the network: a GPU sends (g - 1)/g of all channels inside its server.
+    # last one sends to the network: a GPU sends (g - 1)/g of all channels inside its server. A single GPU has
+    # no hops.
     gpus = server.gpus
-    rate_bps = int(rate_bps / (1 + 1 / gpus)) if is_nvls else rate_bps * gpus // (gpus - 1)
+    rate_bps = int(rate_bps / (1 + 1 / gpus)) if is_nvls else rate_bps * gpus // max(1, gpus - 1)
     scale_up = {
         "hops": 1 if is_nvls else gpus - 1,
         "rate_bps": rate_bps // chosen["channels"],

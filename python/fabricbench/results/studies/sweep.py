@@ -1,6 +1,7 @@
-"""Arranges a run's results over the plan fields that it sweeps: tables of two dimensions, and lines.
+"""Arranges a run's results over its dimensions: tables of two dimensions, and lines.
 
-A dimension is a swept field, or fields whose values change together, or the size of the trials.
+A dimension is a swept field, or fields whose values change together, the size of the trials, the variant or
+the job.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 _SIZE = "size"
 _VARIANT = "variant"
+_JOB = "job"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Dimension:
 
     def label(self, value: str) -> str:
         """Return one of its values with its name."""
-        return value if self.is_size or self.name == _VARIANT else f"{self.name} {value}"
+        return value if self.is_size or self.name in {_VARIANT, _JOB} else f"{self.name} {value}"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,23 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class ResultMap:
+    """Jobs of a run over two dimensions.
+
+    Attributes:
+        about: The values of all other dimensions, as text; empty if there are none.
+        rows: The dimension from top to bottom.
+        columns: The dimension from left to right.
+        jobs: The jobs at each pair of values, one for each iteration.
+    """
+
+    about: str
+    rows: Dimension
+    columns: Dimension
+    jobs: Mapping[tuple[str, str], Sequence[JobReport]]
+
+
+@dataclass(frozen=True)
 class Panel:
     """A metric of a job over one dimension, with a line for each value of another.
 
@@ -98,16 +117,23 @@ class Panel:
 
 
 class Sweep:
-    """One job of one run at every combination of swept values, size, variant and iteration."""
+    """One job of one run, or all its jobs, at every combination of swept values, size, variant, iteration."""
 
     def __init__(self, jobs: Sequence[JobReport]) -> None:
-        """Create the sweep from the reports of the job, at least one."""
+        """Create the sweep from reports, at least one; those of several jobs for `dimensions` and `maps`."""
         self.jobs = sorted(jobs, key=lambda job: job.trial.facts.position)
 
     @property
     def job(self) -> str:
         """Name of the job."""
         return self.jobs[0].summary.job
+
+    @property
+    def name(self) -> str:
+        """Name of the job with its collective and algorithm, such as `train: all-reduce, ring`."""
+        summary = self.jobs[0].summary
+        work = ", ".join(part for part in (summary.collective, summary.algorithm) if part)
+        return f"{summary.job}: {work}" if work and work != summary.job else summary.job
 
     @property
     def metric(self) -> Metric:
@@ -137,14 +163,26 @@ class Sweep:
         """The variants of the plan, as a dimension."""
         return self._dimension(_VARIANT, [job.trial.facts.variant for job in self.jobs])
 
+    @cached_property
+    def names(self) -> Dimension:
+        """The jobs, as a dimension."""
+        return self._dimension(_JOB, [job.summary.job for job in self.jobs])
+
+    @property
+    def dimensions(self) -> list[Dimension]:
+        """Everything that differs between the results: swept fields, jobs, variants, sizes."""
+        others = [dimension for dimension in (self.names, self.variants) if dimension.is_varied]
+        return [*self.fields, *others, *([self.size] if self.size else [])]
+
     @property
     def _along(self) -> list[Dimension]:
-        """The dimensions of tables and lines: the swept fields, then the sizes."""
-        return [*self.fields, *([self.size] if self.size else [])]
+        """The dimensions of tables and lines: the swept fields, then the sizes; without both the variants."""
+        along = [*self.fields, *([self.size] if self.size else [])]
+        return along or ([self.variants] if self.variants.is_varied else [])
 
     @property
     def across(self) -> Dimension:
-        """The horizontal axis of lines: sizes if there are several, or else the last field."""
+        """The horizontal axis of lines: sizes if there are several, or else the last field, or variants."""
         return self._along[-1]
 
     def grids(self) -> list[Grid]:
@@ -161,12 +199,25 @@ class Sweep:
             for about, numbers in self._parts([*others, self.variants])
         ]
 
+    def maps(self) -> list[ResultMap]:
+        """Return the jobs over the first two dimensions, a map for each combination of the other values."""
+        if len(self.dimensions) < 2:
+            return []
+        rows, columns, *others = self.dimensions
+        return [
+            ResultMap(about, rows, columns, self._cells(rows, columns, numbers))
+            for about, numbers in self._parts(others)
+        ]
+
     def panels(self) -> list[Panel]:
-        """Return the lines of each panel; empty if no field has several values."""
-        if not self.fields:
+        """Return the lines of each panel; empty if nothing but iterations differs."""
+        if not self._along:
             return []
         others = self._along[:-1]
-        others += [self.variants] if self.variants.is_varied or not others else []
+        if self.across is self.variants:
+            others = [self.names]
+        elif self.variants.is_varied or not others:
+            others.append(self.variants)
         *separate, lines = others
         return [
             Panel(about, {lines.label(name): self._points(own) for name, own in self._split(lines, numbers)})
@@ -230,6 +281,12 @@ class Sweep:
             for column, own in self._split(columns, in_row)
         }
 
+    def _cells(
+        self, rows: Dimension, columns: Dimension, numbers: Sequence[int]
+    ) -> dict[tuple[str, str], list[JobReport]]:
+        cells = _grouped(numbers, lambda number: (rows.places[number], columns.places[number]))
+        return {values: [self.jobs[number] for number in own] for values, own in cells.items()}
+
     def _points(self, numbers: Sequence[int]) -> list[Point]:
         points = []
         for value, own in self._split(self.across, numbers):
@@ -252,9 +309,14 @@ def _change_together(one: Dimension, other: Dimension) -> bool:
 
 def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
     """Return the sweep of each job of each run; plans that sweep no field are left out."""
-    swept = (job for job in jobs if job.trial.facts.axes and not is_solo(job.trial.facts.variant))
+    return job_sweeps([job for job in jobs if job.trial.facts.axes])
+
+
+def job_sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
+    """Return the sweep of each job of each run, whatever differs between its trials."""
+    shared = (job for job in jobs if not is_solo(job.trial.facts.variant))
     return [
-        Sweep(own) for own in _grouped(swept, lambda job: (job.trial.facts.suite, job.sized_job)).values()
+        Sweep(own) for own in _grouped(shared, lambda job: (job.trial.facts.suite, job.sized_job)).values()
     ]
 
 

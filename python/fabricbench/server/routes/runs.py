@@ -1,4 +1,4 @@
-"""Routes for queued runs: queue, list, show, cancel, resume, and stream of events."""
+"""Routes for runs: queue, list, show (also those that other programs started), cancel, resume, events."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, error_404, plan_error
 from fabricbench.server.queue.events import STREAMS_MAX, Events
 from fabricbench.server.routes.plans import PlanText, checked
-from fabricbench.server.routes.trials import Tag
+from fabricbench.server.routes.trials import Tag, member_of
 from fabricbench.server.state import ServerState, State, user_of
-from fabricbench.store.catalog.schema import FINISHED, QUEUED
+from fabricbench.store import Trial
+from fabricbench.store.catalog.schema import (
+    FINISHED,
+    IS_FINISHED,
+    NOT_IN_TRASH,
+    QUEUED,
+    RUNNING,
+)
+from fabricbench.store.catalog.sql import all_of, one_of
 from fabricbench.store.runs import QueuedRun, RunQueue
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
@@ -98,6 +106,11 @@ class SearchedCase(BaseModel):
 class RunDetail(Run):
     """A run with its plan and its trials."""
 
+    in_queue: bool = Field(
+        description="Whether the server's queue has it, so that it can be cancelled and resumed; false for "
+        "runs of the command line, campaigns and imports."
+    )
+
     plan_source: str
     overrides: list[str]
     variants: list[str]
@@ -170,8 +183,12 @@ def list_runs(
 
 @router.get("/runs/{run_id}")
 def show_run(run_id: RunId, state: State) -> RunDetail:
-    """Return a run, its trials and how far each is."""
-    return detail_of(state, _run_by_id(state, run_id))
+    """Return a run, its trials and how far each is.
+
+    The id is that of a run of the queue, or the `suite` of any trials of the workspace.
+    """
+    run = state.scheduler.queue.find(run_id)
+    return detail_of(state, run) if run else _detail_of_suite(state, run_id)
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -364,11 +381,90 @@ def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str
     )
 
 
+def _detail_of_suite(state: ServerState, suite: str) -> RunDetail:
+    """Return a run that the queue does not have, from its trials."""
+    trials = trials_of_suite(state, suite)
+    if not trials:
+        raise error_404(f"no run {suite}", "GET /api/v1/runs and GET /api/v1/trials/by-run list them")
+    verdicts = verdicts_of(state.workspace, [trial.id for trial in trials])
+    rows = [
+        {**member_of(trial), "backend": trial.facts.backend, "verdict": verdicts.get(trial.id)}
+        for trial in trials
+    ]
+    last, statuses = trials[-1], [trial.status for trial in trials]
+    started_at = min(trial.started_at for trial in trials)
+    ended = [trial.ended_at for trial in trials if trial.ended_at is not None]
+    unfinished: tuple[RunState, ...] = ("running", "failed", "interrupted")
+    run_state: RunState = next((name for name in unfinished if name in statuses), "complete")
+    return RunDetail(
+        id=suite,
+        in_queue=False,
+        state=run_state,
+        plan=last.facts.plan,
+        title=last.facts.title,
+        owner="",
+        message=next((trial.message for trial in trials if trial.status == run_state), ""),
+        backend=last.facts.backend,
+        hosts=None,
+        twin=False,
+        waits_for="",
+        created_at=started_at,
+        queued_at=started_at,
+        started_at=started_at,
+        ended_at=None if run_state == RUNNING else max(ended, default=None),
+        position=None,
+        trials_total=len(trials),
+        trials_finished=sum(status in FINISHED for status in statuses),
+        verdict=_worst(list(verdicts.values())),
+        tags=[last.facts.tag] if last.facts.tag else [],
+        cancel_requested=False,
+        progress=None,
+        plan_source=last.facts.plan_source,
+        overrides=list(last.facts.overrides),
+        variants=[],
+        trials=rows,
+        search=None,
+    )
+
+
+def trials_of_suite(state: ServerState, suite: str) -> list[Trial]:
+    """Return the trials of a run in the order of its plan, the last attempt of each."""
+    with state.workspace.database.reading() as connection:
+        attempts = state.workspace.catalog.select(connection, suite=suite)
+    return sorted({trial.id: trial for trial in attempts}.values(), key=lambda trial: trial.facts.position)
+
+
+def finished_trials_of(state: ServerState, run_id: str) -> list[Trial]:
+    """Return the finished trials of a run of the queue, without predictions, or of a suite.
+
+    Raises:
+        ApiError: There is no such run.
+    """
+    run = state.scheduler.queue.find(run_id)
+    if run is None:
+        trials = trials_of_suite(state, run_id)
+        if not trials:
+            raise error_404(f"no run {run_id}", "GET /api/v1/trials/by-run lists them")
+        return [trial for trial in trials if trial.is_finished]
+    attempts = _attempts([run], state.scheduler.queue)
+    ids = [
+        trial["id"]
+        for trial in run.trials
+        if not _is_prediction(trial, run) and _status(trial, run, attempts) in FINISHED
+    ]
+    condition = all_of(one_of("id", ids), IS_FINISHED, NOT_IN_TRASH)
+    with state.workspace.database.reading() as connection:
+        found = state.workspace.catalog.where(connection, condition) if ids else []
+    newest = {trial.id: trial for trial in reversed(found)}
+    return sorted(newest.values(), key=lambda trial: trial.facts.position)
+
+
 def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
     """Return a run with its plan and its trials."""
     attempts = _attempts([run], state.scheduler.queue)
     verdicts = _verdicts(state, [run])
     content = _rows(state, [run], attempts, verdicts)[0] | {
+        "in_queue": True,
         "plan_source": run.plan_source,
         "overrides": run.options["overrides"],
         "variants": run.options["variants"],

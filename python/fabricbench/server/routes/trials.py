@@ -23,7 +23,14 @@ from fabricbench.report.documents.port_map import (
 )
 from fabricbench.report.output.json_csv import shown_json, trial_object
 from fabricbench.results.hosts import hosts_of
-from fabricbench.results.job_ranking import kept_of, leading_job, leading_text, total_ranks, worst_job
+from fabricbench.results.job_ranking import (
+    by_concern,
+    kept_of,
+    leading_job,
+    leading_text,
+    total_ranks,
+    worst_job,
+)
 from fabricbench.results.job_reports import ComparisonTrials, JobReport, current_reports, stored_reports
 from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
@@ -139,6 +146,7 @@ class RunListRow(BaseModel):
     variants: int
     sizes: int
     iterations: int
+    swept: dict[str, int] = Field(description="How many values each swept field has that has several.")
     states: dict[str, int] = Field(description="How many trials of each status.")
     tags: list[str] = Field(description="Tags that one of its trials has.")
     verdict: str | None = Field(
@@ -151,7 +159,7 @@ class RunListRow(BaseModel):
     started_at: str
     ended_at: str | None
     ideal_percent: tuple[float, float] | None = Field(
-        description="Least and largest share of the ideal, of each trial that of its worst job."
+        description="Least and largest share of the ideal, of each complete trial that of its worst job."
     )
     times: int = Field(description="How often each of its trials has run at least, as a part of any run.")
     changes: int = Field(description="How often a trial ran again and gave other results than before.")
@@ -339,7 +347,8 @@ def _worst(jobs: list[JobReport]) -> dict[str, Any] | None:
 def show_trial(trial_id: TrialId, state: State) -> Response:
     """Return everything about a trial.
 
-    What a list has of it, `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
+    What a list has of it, `order` (its jobs in `shown`, by their positions there, failed ones first and then
+    by the share of the ideal), `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
     `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
     `show --format json` prints; null if unfinished.
     """
@@ -355,6 +364,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
     jobs = current_reports(trial, ComparisonTrials(family)) if trial.is_finished else []
     facts = trial.facts
     content = _row(trial, jobs, tags) | {
+        "order": [next(place for place, job in enumerate(jobs) if job is each) for each in by_concern(jobs)],
         "plan_source": facts.plan_source,
         "overrides": facts.overrides,
         "run_spec": facts.run_spec,
@@ -363,7 +373,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "reference": facts.reference,
         "engine": _engine(trial),
         "machine": trial.machine,
-        "suite_trials": [_member(sibling) for sibling in family if sibling.facts.suite == facts.suite],
+        "suite_trials": [member_of(sibling) for sibling in family if sibling.facts.suite == facts.suite],
     }
     del content["jobs"]
     insight = insight_of(trial) if trial.is_finished else None
@@ -377,7 +387,8 @@ def _engine(trial: Trial) -> dict[str, Any]:
     return {**trial.engine, **({"hosts": hosts} if hosts else {})}
 
 
-def _member(trial: Trial) -> dict[str, Any]:
+def member_of(trial: Trial) -> dict[str, Any]:
+    """Return a trial as one of its run."""
     facts = trial.facts
     names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
     member = {name: getattr(facts, name) for name in names}

@@ -5,14 +5,16 @@ A run is the set of trials with the same `suite`: a plan with its sweeps, varian
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.store.catalog.memberships import ENTRIES, LISTED_ENTRIES
 from fabricbench.store.catalog.outcomes import worst
-from fabricbench.store.catalog.schema import NOT_IN_TRASH
+from fabricbench.store.catalog.schema import COMPLETE, NOT_IN_TRASH
 from fabricbench.store.catalog.sql import Connection, Row, joined, one_of
 from fabricbench.store.queries.listing import (
     COLUMNS,
@@ -36,14 +38,16 @@ class RunRow:
         backend: Backend that made it.
         engine_version: Version of the program that made it.
         trials: Number of trials.
-        variants: Number of variants.
+        variants: Number of variants, without those of jobs alone.
         sizes: Number of data sizes.
         iterations: Number of iterations.
+        swept: Number of values of each swept field with several, by its path.
         states: Number of trials of each status.
         tags: Tags that at least one trial has.
         started_at: Start of the first trial.
         ended_at: End of the last trial; None while none has ended.
-        ideal_percent: Smallest and largest percentage of the ideal, with the worst job of each trial.
+        ideal_percent: Smallest and largest percentage of the ideal, with the worst job of each
+            complete trial.
         times: Smallest number of times that a trial of it has run, as a part of any run.
         changes: Number of times that a trial ran again and gave other results than before.
         same_plan_as: The first run with the same run specs, if it is another one.
@@ -59,6 +63,7 @@ class RunRow:
     variants: int
     sizes: int
     iterations: int
+    swept: Mapping[str, int]
     states: Mapping[str, int]
     tags: Sequence[str]
     started_at: str
@@ -92,9 +97,14 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
         suites = [row.suite for row in page if isinstance(row.suite, str)]
         rows = _run_rows(connection, suites, query)
         states = _states(connection, suites, query)
+        swept = _swept(connection, suites, query)
         tags = _tags(connection, suites)
         identical = _Identical(connection, suites)
-        runs = [_run(rows[suite], states[suite], tags[suite], identical) for suite in suites if suite in rows]
+        runs = [
+            _run(rows[suite], swept[suite], states[suite], tags[suite], identical)
+            for suite in suites
+            if suite in rows
+        ]
     return int(page[0].total) if page else 0, runs
 
 
@@ -102,10 +112,12 @@ def _run_rows(connection: Connection, suites: Sequence[str], query: TrialQuery) 
     ideal = worst(IDEAL_SHARE.name, query.job)
     rows = connection.execute(
         "SELECT suite, max(plan) AS plan, max(title) AS title, max(backend) AS backend,",
-        "max(engine_version) AS engine_version, count(DISTINCT variant) AS variants,",
+        "max(engine_version) AS engine_version,",
+        "count(DISTINCT CASE WHEN variant NOT LIKE '%solo/%' THEN variant END) AS variants,",
         "count(DISTINCT data_size_bytes) AS sizes, count(DISTINCT iteration) AS iterations,",
         "count(*) AS trials, min(started_at) AS started_at, max(ended_at) AS ended_at,",
-        *("min(", ideal, ") AS least, max(", ideal, f") AS most FROM {ENTRIES} WHERE"),
+        *(f"min(CASE WHEN status = '{COMPLETE}' THEN", ideal, "END) AS least,"),
+        *(f"max(CASE WHEN status = '{COMPLETE}' THEN", ideal, f"END) AS most FROM {ENTRIES} WHERE"),
         *(one_of("suite", suites), "AND", conditions_of(query), "GROUP BY suite"),
     )
     return {row.suite: row for row in rows}
@@ -120,6 +132,22 @@ def _states(connection: Connection, suites: Sequence[str], query: TrialQuery) ->
     for row in rows:
         states[row.suite][str(row.status)] = int(row.trials)
     return states
+
+
+def _swept(connection: Connection, suites: Sequence[str], query: TrialQuery) -> Mapping[str, dict[str, int]]:
+    rows = connection.execute(
+        f"SELECT DISTINCT suite, axes FROM {ENTRIES} WHERE",
+        *(one_of("suite", suites), "AND axes <> '[]' AND", conditions_of(query)),
+    )
+    values: dict[str, dict[str, set[str]]] = {suite: {} for suite in suites}
+    for suite, axes in rows:
+        with suppress(ValueError, TypeError):  # edited by hand
+            for name, value in json.loads(axes):
+                values[suite].setdefault(str(name), set()).add(json.dumps(value))
+    return {
+        suite: {name: len(own) for name, own in fields.items() if len(own) > 1}
+        for suite, fields in values.items()
+    }
 
 
 def _tags(connection: Connection, suites: Sequence[str]) -> Mapping[str, list[str]]:
@@ -181,7 +209,13 @@ def _specs(rows: Sequence[Row]) -> dict[str, str]:
     return {row.spec: row.results for row in rows}
 
 
-def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], identical: _Identical) -> RunRow:
+def _run(
+    row: Row,
+    swept: Mapping[str, int],
+    states: Mapping[str, int],
+    tagged: Sequence[str],
+    identical: _Identical,
+) -> RunRow:
     values: dict[str, Any] = {
         name: _text(row.mapping[name]) for name in ("plan", "title", "backend", "engine_version")
     }
@@ -190,6 +224,7 @@ def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], identical: 
     return RunRow(
         suite=row.suite,
         **values,
+        swept=swept,
         states=states,
         tags=tagged,
         started_at=_text(row.started_at),

@@ -19,10 +19,12 @@ interface Props {
   trial: string;
   figure: FigureName;
   jobs: string[];
+  /** Whether a figure of chunks has a filter of them. */
+  filtered?: boolean;
 }
 
 /** A figure that `zooms` is requested again with more detail of the time range. */
-export function FigurePanel({ trial, figure, jobs }: Props) {
+export function FigurePanel({ trial, figure, jobs, filtered = true }: Props) {
   const { search, change } = useSearch();
   const range = figure.over_time ? timeRangeOf(search) : null;
   const detail = figure.zooms ? range : null;
@@ -31,7 +33,7 @@ export function FigurePanel({ trial, figure, jobs }: Props) {
     <section className="panel" style={{ padding: '10px 14px' }} aria-busy={query.isFetching}>
       <Group justify="space-between" mb={4} mih={28}>
         <Title order={2}>{figure.title}</Title>
-        {figure.zooms ? <ChunkFilterBar search={search} change={change} jobs={jobs} /> : null}
+        {figure.zooms && filtered ? <ChunkFilterBar search={search} change={change} jobs={jobs} /> : null}
         {detail !== null && query.isFetching ? (
           <Text size="xs" className="muted" role="status">
             loading detail

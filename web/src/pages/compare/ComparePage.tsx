@@ -24,15 +24,15 @@ const MODES = [
     label: 'Trials',
     least: 2,
     most: 16,
-    title: 'Choose two trials or more',
-    hint: 'Ratios are those to the first. Trials can be chosen here, or in the workspace.',
+    title: 'Select two trials or more',
+    hint: 'Ratios are those to the first. Select trials here, or in the list of runs.',
   },
   {
     value: 'size',
     label: 'Runs by size',
     least: 2,
     most: 2,
-    title: 'Choose two trials',
+    title: 'Select two trials',
     hint: 'The runs that they belong to are compared at every data size that both have.',
   },
   {
@@ -40,7 +40,7 @@ const MODES = [
     label: 'Variants of a run',
     least: 1,
     most: 1,
-    title: 'Choose one trial',
+    title: 'Select one trial',
     hint: 'The variants of the run that it belongs to are compared with the reference of their plan.',
   },
   {
@@ -48,7 +48,7 @@ const MODES = [
     label: 'Prediction',
     least: 1,
     most: 1,
-    title: 'Choose one trial',
+    title: 'Select one trial',
     hint: "The measured run that it belongs to is compared with the simulator's prediction.",
   },
 ] as const;

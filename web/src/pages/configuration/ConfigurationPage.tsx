@@ -24,7 +24,11 @@ import { usePlan, useSchema, useStart } from './usePlan';
 export function Component() {
   useDocumentTitle('Configure · fabricbench');
   const { search } = useSearch();
-  const start = useStart({ plan: search.get('plan'), trial: search.get('trial') });
+  const start = useStart({
+    plan: search.get('plan'),
+    trial: search.get('trial'),
+    set: search.getAll('set'),
+  });
   const schema = useSchema();
   const [fresh, setFresh] = useState(0);
   return (
@@ -33,7 +37,7 @@ export function Component() {
         <Loaded query={start} name="The plan">
           {(text) => (
             <Configuration
-              key={`${search.get('plan') ?? ''} ${search.get('trial') ?? ''} ${fresh}`}
+              key={`${search.get('plan') ?? ''} ${search.get('trial') ?? ''} ${search.getAll('set').join()} ${fresh}`}
               start={fresh > 0 && !search.has('plan') && !search.has('trial') ? EMPTY_PLAN : text}
               root={root}
               onEmpty={() => setFresh(fresh + 1)}
@@ -147,17 +151,17 @@ function PageHeader({ onEmpty }: { onEmpty: () => void }) {
             disabled: error !== '',
           }))}
           value={search.get('plan')}
-          onChange={(plan) => plan !== null && change({ plan, trial: null })}
+          onChange={(plan) => plan !== null && change({ plan, trial: null, set: null })}
         />
         <Button
           variant="default"
           onClick={() => {
             sessionStorage.removeItem('fabricbench.draft');
-            change({ plan: null, trial: null, section: null });
+            change({ plan: null, trial: null, set: null, section: null });
             onEmpty();
           }}
         >
-          Start from nothing
+          Blank plan
         </Button>
       </Group>
     </Group>

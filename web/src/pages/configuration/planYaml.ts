@@ -54,6 +54,8 @@ export function withField(text: string, path: FieldPath, value: unknown): string
     return withScalar(text, node.range, value);
   }
   const section = sectionRange(document, text, path[0]);
+  if (section === null && isMap(document.contents) && document.contents.flow)
+    return formatted(text, path, value) ?? text;
   if (section === null) return appended(text, path, value);
   const { from, to } = section;
   const part = formatted(text.slice(from, to), path, value);
@@ -156,6 +158,42 @@ export function withOverrides(text: string, overrides: readonly string[]): strin
     if (at < 1) return before;
     return withField(before, pathOf(override.slice(0, at)), parse(override.slice(at + 1)));
   }, text);
+}
+
+/** A trial among those of its plan. */
+interface PlannedTrial {
+  variant: string;
+  axes?: Record<string, unknown>;
+  data_size_bytes: number | null;
+  size_kind?: string;
+}
+
+/** Plan of one trial: with the settings of its variant and its swept values, without the other ones. */
+export function planOfTrial(text: string, trial: PlannedTrial): string {
+  const fields = fieldsOf(text);
+  if (fields === null) return text;
+  const variants = Array.isArray(fields.variants) ? (fields.variants as Record<string, unknown>[]) : [];
+  const [name = ''] = trial.variant.split('/solo/');
+  const own = variants.find((variant) => variant.name === name)?.set ?? {};
+  const size = trial.size_kind === 'message' ? 'message_size' : 'data_size';
+  const swept = trial.data_size_bytes === null ? {} : { [size]: [sizeText(trial.data_size_bytes)] };
+  const changes = [...Object.entries(own), ...Object.entries(trial.axes ?? {})].map(
+    ([field, value]) => [pathOf(field), value] as const,
+  );
+  const removed = ['variants', 'solo', 'search', 'sweep'].map((field) => [[field], undefined] as const);
+  const all = [...changes, ...removed, ...('sweep' in fields ? [[['sweep'], swept] as const] : [])];
+  return all.reduce((before, [path, value]) => withField(before, path, value), text);
+}
+
+/** A data size as plans write it, exact. */
+function sizeText(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB'];
+  let [value, unit] = [bytes, 0];
+  while (value % 1024 === 0 && value > 0 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${value}${units[unit]}`;
 }
 
 /** Path of a dotted field name; the key of a swept field is its dotted name. */

@@ -8,7 +8,15 @@ import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
 import type { Checked, TrialDetail } from '../../api/types';
-import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './planYaml';
+import {
+  EMPTY_PLAN,
+  type FieldPath,
+  FIRST_PLAN,
+  fieldsOf,
+  planOfTrial,
+  withField,
+  withOverrides,
+} from './planYaml';
 import type { Schema } from './form/schema';
 import { requestOf, type RunTarget } from './runTarget';
 
@@ -19,14 +27,16 @@ const HOUR = 3_600_000;
 export interface Start {
   plan: string | null;
   trial: string | null;
+  /** Changes to the trial, each FIELD=VALUE; with any, the plan is that of the trial alone. */
+  set: readonly string[];
 }
 
-export function useStart({ plan, trial }: Start) {
+export function useStart({ plan, trial, set }: Start) {
   return useQuery({
-    queryKey: ['start', plan, trial],
+    queryKey: ['start', plan, trial, set],
     queryFn: async ({ signal }) => {
       if (plan !== null) return (await get<{ yaml: string }>(path('plans', plan), signal)).yaml;
-      if (trial !== null) return startOfTrial(await get<TrialDetail>(path('trials', trial), signal));
+      if (trial !== null) return startOfTrial(await get<TrialDetail>(path('trials', trial), signal), set);
       return sessionStorage.getItem(DRAFT) ?? FIRST_PLAN;
     },
     staleTime: Infinity,
@@ -37,9 +47,10 @@ export function useStart({ plan, trial }: Start) {
 const ON_HOSTS = 'backend="hosts"';
 
 /** Plan of a trial with its overrides, except for its hosts, which are selected again. */
-function startOfTrial(trial: TrialDetail): string {
+function startOfTrial(trial: TrialDetail, set: readonly string[]): string {
   const changes = trial.overrides.filter((override) => override !== ON_HOSTS);
-  return withOverrides(trial.plan_source ?? EMPTY_PLAN, changes);
+  const plan = withOverrides(trial.plan_source ?? EMPTY_PLAN, changes);
+  return set.length === 0 ? plan : withOverrides(planOfTrial(plan, trial), set);
 }
 
 export function useSchema() {

@@ -1,9 +1,9 @@
 /**
- * Texts of runs and campaigns: finished trials, backend or hosts, reason for waiting; selects the trials whose charts
- * and predictions the page of a run shows.
+ * Texts of runs and campaigns: finished trials, backend or hosts, reason for waiting; time that a run took;
+ * selects the trial whose predictions the page of a run shows.
  */
 import type { Campaign, Run, RunDetail, RunTrial } from '../../api/types';
-import { counted } from '../../format/numbers';
+import { counted, duration } from '../../format/numbers';
 
 /** Finished trials of a run: "3 of 10". */
 export function doneText(run: Run): string {
@@ -21,6 +21,11 @@ export function whereText({ backend, hosts, twin }: Pick<Run, 'backend' | 'hosts
   return twin ? `${where}, with its prediction` : where;
 }
 
+/** State of a run; of a complete one with an incomplete trial `incomplete`. */
+export function endText({ state, trials }: Pick<RunDetail, 'state' | 'trials'>): string {
+  return state === 'complete' && trials.some(({ status }) => status === 'incomplete') ? 'incomplete' : state;
+}
+
 /** Reason why a queued run waits. */
 export function waitText({ position, waits_for }: Pick<Run, 'position' | 'waits_for'>): string {
   if (waits_for !== '') return `waits for ${waits_for}`;
@@ -31,9 +36,10 @@ export function isFinished({ status }: RunTrial): boolean {
   return status === 'complete' || status === 'incomplete';
 }
 
-/** Last finished trial of a run; null if there is none. */
-export function lastFinished(run: RunDetail): string | null {
-  return run.trials.findLast(isFinished)?.id ?? null;
+/** Time that a run took, such as "took 12 s"; empty before its end. */
+export function takenText({ started_at, ended_at }: Pick<Run, 'started_at' | 'ended_at'>): string {
+  if (started_at === null || ended_at === null) return '';
+  return `took ${duration((Date.parse(ended_at) - Date.parse(started_at)) / 1000)}`;
 }
 
 /** First measured trial of a run with predictions; null for other runs. */

@@ -5,9 +5,9 @@
 import { Badge, Paper, Text, Title } from '@mantine/core';
 
 import { useMetrics } from '../../api/queries';
-import type { CriterionResult, JobDetail, Metric } from '../../api/types';
+import type { CriterionResult, JobDetail } from '../../api/types';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
-import { metricLabel } from '../../format/metrics';
+import { limitText } from '../../format/criteria';
 import { significant } from '../../format/numbers';
 
 interface CriterionRow {
@@ -33,15 +33,6 @@ export function CriteriaTable({ jobs }: { jobs: JobDetail[] }) {
       <DataTable columns={columns} rows={rows} />
     </Paper>
   );
-}
-
-function limitText(metrics: readonly Metric[], criterion: CriterionResult) {
-  const bounds = [
-    typeof criterion.min === 'number' ? `at least ${significant(criterion.min, 6)}` : '',
-    typeof criterion.max === 'number' ? `at most ${significant(criterion.max, 6)}` : '',
-    criterion.limit ?? '',
-  ];
-  return `${metricLabel(metrics, criterion.metric)} ${bounds.filter(Boolean).join(', ')}`;
 }
 
 function Verdict({ criterion: { value, passed } }: { criterion: CriterionResult }) {

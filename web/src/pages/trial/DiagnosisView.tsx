@@ -1,28 +1,28 @@
 /**
- * View "Diagnosis" of a trial: causes of slow jobs with symptoms, remedies and evidence; queue pairs, rates and ECN
- * marks of each switch's uplinks; frames lost; PFC frames per priority. RemedyLines lists the remedies of a cause.
+ * View "Diagnosis" of a trial: causes of slow jobs; queue pairs, rates and ECN marks of each switch's uplinks; frames
+ * lost; PFC frames per priority.
  */
-import { Code, Paper, Progress, Stack, Text, Title } from '@mantine/core';
+import { Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Link } from 'react-router';
 
-import type { FabricInsight, Finding, PriorityPauses, Remedy, TrialDetail, Uplinks } from '../../api/types';
+import type { FabricInsight, PriorityPauses, TrialDetail, Uplinks } from '../../api/types';
 import { FactList } from '../../components/FactList';
 import { Empty } from '../../components/QueryStates';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
-import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
+import { fixed, simulatedTime, whole } from '../../format/numbers';
+import { FindingBox } from './FindingBox';
 import { jobsOf } from './views';
 
 export function DiagnosisView({ trial }: { trial: TrialDetail }) {
   const fabric = trial.shown?.fabric ?? null;
   // A job with several sizes has a result of each; its causes are those of the job.
-  const firstResults = new Map(
-    jobsOf(trial)
-      .toReversed()
-      .map((job) => [job.job, job]),
-  );
-  const slow = [...firstResults.values()]
-    .toReversed()
-    .filter(({ diagnosis }) => (diagnosis?.length ?? 0) > 0);
+  const names = new Set<string>();
+  const slow = jobsOf(trial).filter(({ job, diagnosis }) => {
+    const isFirst = !names.has(job);
+    names.add(job);
+    return isFirst && (diagnosis?.length ?? 0) > 0;
+  });
   return (
     <Stack gap="sm">
       {slow.length === 0 ? (
@@ -34,108 +34,22 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
       {slow.map((job) => (
         <Stack key={job.job} gap="xs">
           <Title order={2}>
-            {job.job}: {fixed(job.ideal_percent as number | null, 1)} % of the ideal
+            {job.job}:{' '}
+            {job.status === 'complete'
+              ? `${fixed(job.ideal_percent as number | null, 1)} % of the ideal`
+              : job.status}
           </Title>
           {job.diagnosis?.map((finding, index) => (
-            <FindingBox key={`${finding.cause} ${index}`} finding={finding} />
+            <FindingBox key={`${finding.cause} ${index}`} trial={trial.id} finding={finding} />
           ))}
         </Stack>
       ))}
-      {fabric === null ? null : <FabricTables fabric={fabric} />}
+      {fabric === null ? null : <FabricTables trial={trial.id} fabric={fabric} />}
     </Stack>
   );
 }
 
-/** Greatest number of symptoms, or of other locations, listed under a cause. */
-const MAX_UNDER = 5;
-
-function FindingBox({ finding }: { finding: Finding }) {
-  const percent = finding.explained === null ? null : finding.explained * 100;
-  return (
-    <Paper withBorder p="sm">
-      <Title order={3} mb={2}>
-        {causeTitle(finding.cause)}
-      </Title>
-      <Text size="sm">{finding.sentence}</Text>
-      {finding.under.length > 0 ? (
-        <ul className="under" style={{ margin: '4px 0', paddingLeft: 20 }}>
-          {finding.under.slice(0, MAX_UNDER).map((each) => (
-            <Text key={each.sentence} component="li" size="sm" className="muted">
-              {each.cause === finding.cause ? '' : `${causeTitle(each.cause)}: `}
-              {each.sentence}
-            </Text>
-          ))}
-        </ul>
-      ) : null}
-      <RemedyLines remedies={finding.remedies} />
-      {percent === null ? null : <ExplainedBar percent={percent} />}
-      <div style={{ marginTop: 8 }}>
-        <FactList facts={evidenceRows(finding)} />
-      </div>
-    </Paper>
-  );
-}
-
-export function RemedyLines({ remedies }: { remedies: Remedy[] }) {
-  return remedies.map(({ what: text, options }) => (
-    <Text key={text} size="sm" mt={4}>
-      Remedy: {text}
-      {options ? (
-        <>
-          {': '}
-          <Code>{options}</Code>
-        </>
-      ) : null}
-    </Text>
-  ));
-}
-
-function ExplainedBar({ percent }: { percent: number }) {
-  const style = {
-    display: 'grid',
-    gridTemplateColumns: '220px 1fr',
-    gap: 10,
-    alignItems: 'center',
-    marginTop: 6,
-  };
-  return (
-    <div style={style}>
-      <Progress value={percent} aria-label={`Explains ${percent.toFixed(0)} % of the lost time`} />
-      <Text size="xs" className="muted">
-        {explainedText(percent)}
-      </Text>
-    </div>
-  );
-}
-
-function explainedText(percent: number): string {
-  if (percent === 0) return 'explains nothing beyond the causes above';
-  return `explains ${percent < 1 ? 'less than 1' : percent.toFixed(0)} % of the lost time`;
-}
-
-/** `hash-collision` is "Hash collision", `ecn-too-eager` "ECN too eager". */
-function causeTitle(cause: string): string {
-  const words = cause.replaceAll('-', ' ').replaceAll(/\b(ecn|pfc|nic)\b/g, (word) => word.toUpperCase());
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** Evidence, a list or a mapping, as names and texts. */
-function evidenceRows(finding: Finding): [string, string][] {
-  const pairs = Array.isArray(finding.evidence)
-    ? finding.evidence.map(({ name, value }) => [name, value] as const)
-    : Object.entries(finding.evidence);
-  return pairs.map(([name, value]) => [name.replace(/_ps$/, ''), evidenceText(name, value)]);
-}
-
-function evidenceText(name: string, value: unknown): string {
-  if (typeof value === 'number') return name.endsWith('_ps') ? simulatedTime(value) : significant(value, 6);
-  if (Array.isArray(value)) return value.map((each) => evidenceText(name, each)).join(', ');
-  if (typeof value === 'string') return value;
-  if (value === null || value === undefined) return '–';
-  return JSON.stringify(value);
-}
-
-function FabricTables({ fabric }: { fabric: FabricInsight }) {
+function FabricTables({ trial, fabric }: { trial: string; fabric: FabricInsight }) {
   const { uplinks, frames_lost: lost, pfc_by_priority: pauses } = fabric;
   const counts = Object.entries(lost).map(([cause, frames]) => [cause, whole(frames)] as const);
   return (
@@ -162,7 +76,9 @@ function FabricTables({ fabric }: { fabric: FabricInsight }) {
           <DataTable columns={PAUSE_COLUMNS} rows={pauses.slice(0, MAX_PAUSE_ROWS)} />
           {pauses.length > MAX_PAUSE_ROWS ? (
             <Text size="xs" className="muted">
-              {pauses.length - MAX_PAUSE_ROWS} more in the table `priorities` of the ports.
+              <Link to={`/trials/${trial}/ports?table=priorities`}>
+                and {pauses.length - MAX_PAUSE_ROWS} more
+              </Link>
             </Text>
           ) : null}
         </FabricBox>
@@ -227,7 +143,7 @@ const RATE_COLUMNS: TableColumn<Uplinks>[] = [
   { title: 'Marked at other ports', right: true, cell: ({ ecn_marked_below }) => whole(ecn_marked_below) },
 ];
 
-const MAX_PAUSE_ROWS = 48;
+const MAX_PAUSE_ROWS = 10;
 
 const PAUSE_COLUMNS: TableColumn<PriorityPauses>[] = [
   { title: 'Port', cell: ({ node, port }) => `${node} port ${port}` },

@@ -1,18 +1,32 @@
 /**
- * Table of all measured metrics of a trial with a column per job; with several jobs, metrics of the whole fabric are
- * in a separate table.
+ * Table of the metrics of a trial's jobs, grouped by where they are observed, the main ones at first and all on
+ * request, with a column per job; FabricMetrics is the block of the counters of the whole fabric.
  */
+import { Button, Group, Paper, Title } from '@mantine/core';
+import { useState } from 'react';
+
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Metric } from '../../api/types';
-import { DataTable, type TableColumn } from '../../components/table/DataTable';
+import { DataTable, Scrolled, type TableColumn } from '../../components/table/DataTable';
 import { MetricValue } from '../../components/table/MetricCells';
 import { jobName } from '../../format/jobs';
 import { fabricMetricOf, metricLabel, metricOf } from '../../format/metrics';
+import { fileSize, significant, simulatedTime } from '../../format/numbers';
+
+/** Number of metrics shown at first. */
+const SHOWN = 12;
+
+const POINTS: Record<Metric['point'], string> = {
+  endpoint: 'At the endpoints: post to completion',
+  fabric: 'At the ports of the hosts',
+  device: 'Counters of switches and adapters',
+};
 
 interface MetricRow {
   name: string;
   title: string;
-  scope: string;
+  point: Metric['point'];
+  isMain: boolean;
   values: (number | null)[];
 }
 
@@ -23,59 +37,117 @@ const COUNTS = {
   chunks_failed: 'Chunks failed',
 };
 
-const valueOf = (job: JobDetail, metric: Metric) =>
-  metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric);
-
 export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
   const metrics = useMetrics();
-  const rows: MetricRow[] = [
-    ...Object.entries(COUNTS).map(([name, title]) => {
-      return { name, title, scope: 'job', values: jobs.map((job) => (job[name] ?? null) as number | null) };
-    }),
-    ...metrics.map((metric) => {
-      const title = metricLabel(metrics, metric.name);
-      const { name, scope } = metric;
-      return { name, title, scope, values: jobs.map((job) => valueOf(job, metric)) };
-    }),
-  ];
-  const measured = rows.filter(({ values }) => values.some((value) => value !== null));
-  const isShared = ({ scope }: MetricRow) => jobs.length > 1 && scope === 'run';
-  const own = measured.filter((row) => !isShared(row));
-  const fabric = measured.filter(isShared).map((row) => ({ ...row, values: row.values.slice(0, 1) }));
-  const half = Math.ceil(own.length / 2);
+  const [all, setAll] = useState(false);
+  const rows = rowsOf(metrics, jobs);
+  const first = mainRows(rows);
+  const shown = all ? rows : rows.filter((row) => first.includes(row));
   const heads = jobs.map((job) => jobName(jobs, job));
+  const groups = (Object.keys(POINTS) as Metric['point'][])
+    .map((point) => ({ point, rows: shown.filter((row) => row.point === point) }))
+    .filter((group) => group.rows.length > 0);
   return (
-    <div style={{ display: 'grid', gridTemplateColumns: jobs.length > 2 ? '1fr' : '1fr 1fr', gap: 12 }}>
-      {(jobs.length > 2 ? [own] : [own.slice(0, half), own.slice(half)]).map((part, index) => (
-        <Metrics key={index} label={`Metrics, part ${index + 1}`} heads={heads} rows={part} />
-      ))}
-      {fabric.length > 0 ? (
-        <Metrics label="Metrics of the whole fabric" heads={['whole fabric']} rows={fabric} />
-      ) : null}
-    </div>
+    <Paper withBorder p="sm">
+      <Group justify="space-between" mb={6}>
+        <Title order={2}>Metrics</Title>
+        {rows.length > first.length ? (
+          <Button variant="default" onClick={() => setAll(!all)}>
+            {all ? `The main ${first.length}` : `All ${rows.length} metrics`}
+          </Button>
+        ) : null}
+      </Group>
+      <div className={jobs.length > 2 ? 'metric-groups wide' : 'metric-groups'}>
+        {groups.map((group) => (
+          <Scrolled key={group.point} label={POINTS[group.point]}>
+            <DataTable
+              label={POINTS[group.point]}
+              columns={metricColumns(POINTS[group.point], heads)}
+              rows={group.rows}
+              rowKey={({ name }) => name}
+            />
+          </Scrolled>
+        ))}
+      </div>
+    </Paper>
   );
 }
 
-interface MetricsProps {
-  label: string;
-  /** Title of the column of each value. */
-  heads: readonly string[];
-  rows: MetricRow[];
+/** Measured metrics of the jobs; of a single job also those of the fabric, which it has for itself. */
+function rowsOf(metrics: readonly Metric[], jobs: JobDetail[]): MetricRow[] {
+  const single = jobs.length === 1;
+  const rows: MetricRow[] = [
+    ...metrics
+      .filter(({ scope }) => single || scope === 'job')
+      .map((metric): MetricRow => ({
+        name: metric.name,
+        title: metricLabel(metrics, metric.name),
+        point: metric.point,
+        isMain: metric.views.includes('run') || metric.views.includes('shared'),
+        values: jobs.map((job) =>
+          metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric),
+        ),
+      })),
+    ...Object.entries(COUNTS).map(([name, title]): MetricRow => ({
+      name,
+      title,
+      point: 'endpoint',
+      isMain: false,
+      values: jobs.map((job) => (job[name] ?? null) as number | null),
+    })),
+  ];
+  return rows.filter(({ values }) => values.some((value) => value !== null));
 }
 
-function Metrics({ label, heads, rows }: MetricsProps) {
-  const columns: TableColumn<MetricRow>[] = [
-    { title: 'Metric', isHeading: true, cell: ({ name, title }) => <span title={name}>{title}</span> },
-    ...heads.map((title, column): TableColumn<MetricRow> => ({
-      title,
-      key: `${title} ${column}`,
+/** The main metrics, the first of the others where there are fewer. */
+function mainRows(rows: MetricRow[]): MetricRow[] {
+  const main = rows.filter(({ isMain }) => isMain);
+  return [...main, ...rows.filter((row) => !main.includes(row))].slice(0, SHOWN);
+}
+
+function metricColumns(title: string, heads: readonly string[]): TableColumn<MetricRow>[] {
+  return [
+    { title, key: 'metric', isHeading: true, cell: (row) => <span title={row.name}>{row.title}</span> },
+    ...heads.map((head, column): TableColumn<MetricRow> => ({
+      title: heads.length === 1 ? 'Value' : head,
+      key: `${head} ${column}`,
       right: true,
       cell: ({ values }) => <MetricValue value={values[column]} />,
     })),
   ];
+}
+
+/** Value in the unit that suits it: bytes and microseconds as larger units, counts without a unit. */
+function withUnit(value: number | null, { unit }: Metric): string {
+  if (unit === 'bytes') return fileSize(value);
+  if (unit === 'us') return simulatedTime(value === null ? null : value * 1e6);
+  const text = significant(value, 5);
+  return unit === '' || unit === 'frames' ? text : `${text} ${unit}`;
+}
+
+/** Counters and metrics of the whole fabric, which no job has for itself where several share it. */
+export function FabricMetrics({ job }: { job: JobDetail }) {
+  const metrics = useMetrics();
+  const facts = metrics
+    .filter(({ scope }) => scope === 'run')
+    .map((metric) => ({ metric, value: fabricMetricOf(job, metric) }))
+    .filter(({ value }) => value !== null);
+  if (facts.length === 0) return null;
   return (
-    <div className="panel" style={{ overflowX: 'auto', alignSelf: 'start' }}>
-      <DataTable label={label} columns={columns} rows={rows} rowKey={({ name }) => name} />
-    </div>
+    <Paper withBorder p="sm" component="section" aria-label="Whole fabric">
+      <Title order={2} mb={6}>
+        Whole fabric, all jobs together
+      </Title>
+      <dl className="facts fabric-facts">
+        {facts.map(({ metric, value }) => (
+          <div key={metric.name} style={{ display: 'contents' }}>
+            <dt title={metric.name}>{metric.title}</dt>
+            <dd className="num" title={`${value} ${metric.unit}`}>
+              {withUnit(value, metric)}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Paper>
   );
 }

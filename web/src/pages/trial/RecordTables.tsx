@@ -85,7 +85,7 @@ function RecordTable({ trial, table, tall }: Props) {
       {pages.error === null && pages.total === undefined ? <Loading name={table} /> : null}
       {pages.total === 0 ? (
         <Empty title="No rows">
-          {where.length > 0 ? 'No row matches the filter.' : 'Nothing was recorded here.'}
+          {where.length > 0 ? 'No row matches the filter.' : (EMPTY[table] ?? 'Nothing was recorded here.')}
         </Empty>
       ) : null}
       {pages.total !== undefined && pages.total > 0 ? (
@@ -104,6 +104,18 @@ function RecordTable({ trial, table, tall }: Props) {
     </>
   );
 }
+
+/** Reasons why tables have no rows. */
+const EMPTY: Record<string, string> = {
+  paths:
+    'No flow has a path of its own between switches: all data stays below one switch, or load balancing spreads ' +
+    'the packets of a flow over several paths.',
+  connections: 'The plan has no TCP traffic.',
+  events: 'No link or host failed, and no watchdog detected a storm.',
+  priorities: 'No port was paused, requested a pause or lost frames.',
+  reordering: 'Every frame arrived in order.',
+  series: 'Nothing was sampled: observe.series_points is 0, or the trial was too short.',
+};
 
 function sortingOf(search: URLSearchParams): Sorting | null {
   const key = search.get('sort');

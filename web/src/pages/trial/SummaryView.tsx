@@ -1,75 +1,86 @@
 /**
- * View "Summary" of a trial: tiles of the main metrics, notes, failures in the plan later than the end of the trial,
- * likely causes of slow jobs, source of an imported result, acceptance criteria, table of all metrics.
+ * View "Summary" of a trial, its first screen: jobs with completion time and share of the ideal, failed ones first;
+ * timeline or bandwidth; first causes with remedies; then counters of the whole fabric, criteria, metrics, notes.
  */
 import { Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-import { useMetrics } from '../../api/queries';
+import { useFigures, useMetrics } from '../../api/queries';
 import type { Facts, JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
-import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
-import { firstCauses, jobsText, shownFirst, shownJob, shownText } from '../../format/jobs';
-import { dataSize, MISSING, significant, whole } from '../../format/numbers';
+import { CauseBox } from '../../components/CauseBox';
+import { FigurePanel } from '../../components/chart/FigurePanel';
 import { FactList } from '../../components/FactList';
 import { NoteList } from '../../components/NoteList';
+import { firstCauses, jobsText } from '../../format/jobs';
+import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
+import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { CriteriaTable } from './CriteriaTable';
-import { RemedyLines } from './DiagnosisView';
-import { MetricTable } from './MetricTable';
+import { JobTiles } from './JobTiles';
+import { FabricMetrics, MetricTable } from './MetricTable';
 import { jobsOf, unreachedTexts } from './views';
 
-interface Tile {
-  label: string;
-  value: string;
-  unit?: string;
-  hint?: string;
-}
-
 export function SummaryView({ trial }: { trial: TrialDetail }) {
-  const jobs = shownFirst(trial, jobsOf(trial));
-  const metrics = useMetrics();
-  const job = shownJob(trial, jobs);
-  if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
-  const shown = tiles(metrics, trial, job);
-  const several = shownText(trial, jobs);
+  const jobs = jobsOf(trial);
+  const [first] = jobs;
+  if (first === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
   return (
     <Stack gap="sm">
-      {trial.message ? (
+      {trial.message !== '' && jobs.length === 1 ? (
         <Text size="sm" role="alert" className="worse">
           {trial.message}
         </Text>
       ) : null}
-      <Unreached texts={unreachedTexts(job)} />
-      <NoteList label="About the result" notes={job.notes} />
-      {several ? <Text size="sm">{several}.</Text> : null}
-      <SimpleGrid cols={{ base: 4, lg: shown.length }} spacing="xs">
-        {shown.map((tile) => (
-          <TileBox key={tile.label} {...tile} />
-        ))}
-      </SimpleGrid>
-      <FirstCauses trial={trial} jobs={jobs} />
-      {job.measured ? <MeasuredFacts measured={job.measured} /> : null}
+      <Unreached texts={unreachedTexts(first)} />
+      {jobs.length > 1 ? <JobTiles jobs={jobs} /> : <MetricTiles trial={trial} job={first} />}
+      <div className="first-screen">
+        <MainFigure trial={trial} />
+        <FirstCauses trial={trial} jobs={jobs} />
+      </div>
+      {first.measured ? <MeasuredFacts measured={first.measured} /> : null}
+      {jobs.length > 1 ? <FabricMetrics job={first} /> : null}
       <CriteriaTable jobs={jobs} />
       <MetricTable jobs={jobs} />
+      <NoteList label="About the result" notes={first.notes} />
     </Stack>
   );
 }
 
-/** First cause of each slow job with its first remedy; a cause that several jobs share appears once. */
-function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] }) {
-  return firstCauses(jobs)
-    .slice(0, MAX_CAUSES)
-    .map(({ jobs: names, cause }) => (
-      <Paper key={names.join()} withBorder p="sm">
-        <Text size="sm">
-          <b>Likely cause{jobs.length > 1 ? `, ${jobsText(names)}` : ''}</b>: {cause.sentence}{' '}
-          <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
-        </Text>
-        <RemedyLines remedies={cause.remedies.slice(0, 1)} />
-      </Paper>
-    ));
+/** Figures of which the first one that the trial has is on the first screen. */
+const MAIN_FIGURES = ['timeline', 'topology', 'links', 'bandwidth'];
+
+function MainFigure({ trial }: { trial: TrialDetail }) {
+  const figures = useFigures(trial.id).data?.figures ?? [];
+  const figure = MAIN_FIGURES.map((name) => figures.find((each) => each.name === name)).find(
+    (each) => each !== undefined,
+  );
+  if (figure === undefined) return <div />;
+  return <FigurePanel trial={trial.id} figure={figure} jobs={[]} filtered={false} />;
 }
 
-const MAX_CAUSES = 4;
+/** First cause of each slow job with its remedies; a cause that several jobs share appears once. */
+function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] }) {
+  const causes = firstCauses(jobs);
+  if (causes.length === 0) return null;
+  return (
+    <Paper withBorder p="sm">
+      <Stack gap="md">
+        {causes.slice(0, MAX_CAUSES).map(({ jobs: names, cause }) => (
+          <CauseBox
+            key={names.join()}
+            trial={trial.id}
+            finding={cause}
+            title={`Likely cause${jobs.length > 1 ? `, ${jobsText(names)}` : ''}`}
+          />
+        ))}
+        {causes.length > MAX_CAUSES ? (
+          <Link to={`/trials/${trial.id}/diagnosis`}>{causes.length - MAX_CAUSES} more causes</Link>
+        ) : null}
+      </Stack>
+    </Paper>
+  );
+}
+
+const MAX_CAUSES = 3;
 
 /** Greatest number of failures named; a plan may have thousands. */
 const MAX_UNREACHED = 12;
@@ -89,30 +100,35 @@ function Unreached({ texts }: { texts: string[] }) {
   );
 }
 
-/** Tiles with data size, ranks and main metrics; for a measured trial the metrics that benchmarks print. */
-function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
+interface Tile {
+  label: string;
+  value: string;
+  unit?: string;
+}
+
+/** Tiles of a trial with one job: main metrics, data size, ranks; of a measured one what benchmarks print. */
+function MetricTiles({ trial, job }: { trial: TrialDetail; job: JobDetail }) {
+  const metrics = useMetrics();
+  const tiles = tilesOf(metrics, trial, job);
+  return (
+    <SimpleGrid cols={{ base: 4, lg: tiles.length }} spacing="xs">
+      {tiles.map((tile) => (
+        <TileBox key={tile.label} {...tile} />
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function tilesOf(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
   const shown = metricsOf(metrics, job.measured ? 'sizes' : 'tiles', job);
   return [
+    ...shown.map((metric) => ({
+      label: metric.title,
+      value: metricText(metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric), metric),
+      unit: metric.unit,
+    })),
     { label: 'Data size', value: dataSize(trial.data_size_bytes) },
-    {
-      label: jobsOf(trial).length > 1 ? 'Ranks of all jobs' : 'Ranks',
-      value: significant(trial.ranks),
-      hint: jobsOf(trial)
-        .map(
-          (each) =>
-            `${each.job}: ${significant(each.ranks)}, ${each.collective ?? ''} ${each.algorithm ?? ''}`,
-        )
-        .join('; '),
-    },
-    ...shown.map((metric) => {
-      const { title, unit, scope } = metric;
-      const label = scope === 'run' && jobsOf(trial).length > 1 ? `${title}, whole fabric` : title;
-      return {
-        label,
-        value: metricText(scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric), metric),
-        unit,
-      };
-    }),
+    { label: 'Ranks', value: significant(trial.ranks) },
     ...(job.measured ? printedTiles(job.measured) : []),
   ];
 }
@@ -151,10 +167,10 @@ function printedTiles({ printed: { wrong, iterations } }: Measured): Tile[] {
   ];
 }
 
-function TileBox({ label, value, unit, hint }: Tile) {
+function TileBox({ label, value, unit }: Tile) {
   return (
-    <Paper withBorder px="sm" py={8} title={hint}>
-      <Text size="xs" className="muted" truncate>
+    <Paper withBorder px="sm" py={8}>
+      <Text size="xs" className="muted" truncate title={label}>
         {label}
       </Text>
       <Text fw={600} fz={18} className="num" lh={1.3} truncate>

@@ -1,5 +1,5 @@
 /**
- * Header of a trial's page: plan, status, tags, id, backend and variant; menu of the run's other trials; buttons to
+ * Header of a trial's page: path from its run, verdict, tags, id and backend; menu of the run's other trials; buttons to
  * compare, tag and download.
  */
 import { Badge, Button, Group, Menu, Select, Text, Title } from '@mantine/core';
@@ -12,17 +12,23 @@ import type { Sibling, TrialDetail } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { TagDialog } from '../../components/TagDialog';
 import { casePrefix, caseText } from '../../format/sweep';
+import { jobName } from '../../format/jobs';
 import { dataSize, moment } from '../../format/numbers';
-import { hasTables, isPrinted } from './views';
+import { hasTables, isPrinted, jobsOf } from './views';
 
 export function TrialHeader({ trial, view }: { trial: TrialDetail; view: string }) {
   const [tagging, setTagging] = useState(false);
   return (
-    <Group justify="space-between" align="flex-start">
-      <div>
+    <Group justify="space-between" align="flex-start" wrap="nowrap">
+      <div style={{ minWidth: 0 }}>
         <Group gap="xs">
-          <Title order={1}>{trial.plan}</Title>
-          <StatusBadge status={trial.status} verdict={trial.verdict} />
+          <Title order={1}>
+            <Link to={`/runs/${trial.suite}`}>{trial.plan}</Link>
+            {[caseText(trial), dataSize(trial.data_size_bytes)]
+              .filter((part) => part !== '')
+              .map((part) => ` › ${part}`)}
+          </Title>
+          <Verdicts trial={trial} />
           {isPrinted(trial) ? <Badge color="grape">measured</Badge> : null}
           {trial.tags.map((tag) => (
             <Badge key={tag} color="gray">
@@ -31,11 +37,12 @@ export function TrialHeader({ trial, view }: { trial: TrialDetail; view: string 
           ))}
         </Group>
         <Text size="sm" className="muted">
-          <span className="mono">{trial.id}</span> · {trial.backend} {trial.backend_version} ·{' '}
-          {caseText(trial) || 'base'} · iteration {trial.iteration} · {moment(trial.started_at)}
+          trial <span className="mono">{trial.id}</span> · {trial.title === '' ? '' : `${trial.title} · `}
+          {trial.backend} {trial.backend_version}
+          {trial.iteration > 0 ? ` · iteration ${trial.iteration}` : ''} · {moment(trial.started_at)}
         </Text>
       </div>
-      <Group gap="xs">
+      <Group gap="xs" wrap="nowrap">
         <SiblingChoice trial={trial} view={view} />
         <Button
           component={Link}
@@ -55,6 +62,28 @@ export function TrialHeader({ trial, view }: { trial: TrialDetail; view: string 
   );
 }
 
+/** State of the trial; of several jobs those that failed, by name. */
+function Verdicts({ trial }: { trial: TrialDetail }) {
+  const jobs = jobsOf(trial);
+  const failed = jobs.filter(({ status, verdict }) => status !== 'complete' || verdict === 'fail');
+  if (jobs.length < 2 || failed.length === 0)
+    return <StatusBadge status={trial.status} verdict={trial.verdict} />;
+  const more = failed.length - FAILED_MAX;
+  return (
+    <>
+      {failed.slice(0, FAILED_MAX).map((job) => (
+        <Badge key={`${job.job} ${job.data_size_bytes}`} color={job.status === 'complete' ? 'red' : 'orange'}>
+          {jobName(jobs, job)}: {job.status === 'complete' ? 'not met' : job.status}
+        </Badge>
+      ))}
+      {more > 0 ? <Badge color="red">and {more} more</Badge> : null}
+    </>
+  );
+}
+
+/** Greatest number of failed jobs named in the header. */
+const FAILED_MAX = 3;
+
 /** Trials that "Compare" selects: other variants and swept values of the run at the same size and iteration. */
 function others(trial: TrialDetail): string[] {
   return trial.suite_trials
@@ -70,7 +99,7 @@ function SiblingChoice({ trial, view }: { trial: TrialDetail; view: string }) {
   return (
     <Select
       aria-label="Trial of the run"
-      w={230}
+      w={190}
       data={trial.suite_trials.map((other) => ({ value: other.id, label: siblingLabel(other) }))}
       value={trial.id}
       allowDeselect={false}

@@ -39,13 +39,14 @@ export const VIEWS: readonly View[] = [
   { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
 
-/** View that shows the figures of each section of the report. */
-export const VIEW_OF_SECTION: Record<FigureSection, string> = {
-  variants: 'summary',
-  sweep: 'summary',
-  tenants: 'summary',
-  bandwidth: 'summary',
-  twin: 'summary',
+/** View that shows the figures of each section of the report; null for those of the page of the run. */
+export const VIEW_OF_SECTION: Record<FigureSection, string | null> = {
+  results: null,
+  variants: null,
+  sweep: null,
+  bandwidth: null,
+  twin: null,
+  tenants: 'distribution',
   fct: 'distribution',
   latency: 'distribution',
   order: 'distribution',
@@ -95,9 +96,10 @@ export function viewsOf(
   );
 }
 
-/** Jobs of a trial with their metrics; empty before it has finished. */
+/** Jobs of a trial with their metrics, failed ones first; empty before it has finished. */
 export function jobsOf(trial: TrialDetail): JobDetail[] {
-  return trial.shown?.trials ?? [];
+  const jobs = trial.shown?.trials ?? [];
+  return trial.order.map((place) => jobs[place]).filter((job) => job !== undefined);
 }
 
 /** Sentences about the plan's failures that would have begun after the end of the trial. */

@@ -20,8 +20,8 @@ import { shownJob, worstText } from '../../format/jobs';
 import { metricOf, metricText } from '../../format/metrics';
 import { counted, dataSize, MISSING, moment } from '../../format/numbers';
 import { sortingOf } from './filters';
-import { percentRange, sameText, spanText } from './runText';
-import { SelectBox, statusBadge, Tags, Verdict } from './trialColumns';
+import { percentRange, sameText, spanText } from './listText';
+import { SelectBox, statusBadge, Tags } from './trialColumns';
 import type { useSelection } from './useSelection';
 
 /** Greatest number of trials shown below a run; the list of trials has all. */
@@ -37,25 +37,38 @@ interface RunColumn {
 }
 
 const COLUMNS: readonly RunColumn[] = [
-  { title: 'Plan', sort: 'plan', cell: ({ plan, title }) => <span title={title}>{plan}</span> },
-  { title: 'State', sort: 'status', cell: (run) => <States states={run.states} verdict={run.verdict} /> },
   {
-    title: 'Criteria',
-    hint: "Whether a trial fails the plan's criteria",
-    cell: ({ verdict }) => <Verdict verdict={verdict} />,
+    title: 'Plan',
+    sort: 'plan',
+    cell: ({ plan, title, suite }) => (
+      <>
+        <Link to={`/runs/${suite}`} className="row-link">
+          {plan}
+        </Link>
+        <div className="muted run-title" title={title}>
+          {title}
+        </div>
+      </>
+    ),
+  },
+  {
+    title: 'Verdict',
+    sort: 'status',
+    hint: "How its trials ended, and whether one of them fails the plan's criteria",
+    cell: (run) => <States states={run.states} verdict={run.verdict} />,
   },
   { title: 'Trials', right: true, cell: ({ trials }) => counted(trials) },
-  { title: 'Sizes, variants, iterations', cell: spanText },
+  { title: 'What differs', cell: (run) => <div className="run-span">{spanText(run)}</div> },
   {
     title: 'Of ideal, %',
     sort: 'ideal_percent',
-    hint: 'Least and greatest percentage of the ideal; with several jobs, of the worst job',
+    hint: 'Least and greatest percentage of the ideal of the complete trials; with several jobs, of the worst job',
     right: true,
     cell: ({ ideal_percent }) => percentRange(ideal_percent),
   },
   {
-    title: 'Kept alone',
-    hint: 'The job with the least percentage of its bus bandwidth alone',
+    title: 'Against alone',
+    hint: 'The job that loses most to the others: percentage of its bus bandwidth alone',
     cell: (run) => worstText(run) || MISSING,
   },
   { title: 'Tags', cell: ({ tags }) => <Tags tags={tags} /> },
@@ -64,12 +77,12 @@ const COLUMNS: readonly RunColumn[] = [
     sort: 'backend',
     cell: ({ backend, engine_version }) => <span title={`fabricbench ${engine_version}`}>{backend}</span>,
   },
-  { title: 'Ran', cell: (run) => <EarlierRuns run={run} /> },
+  { title: 'Repeated', cell: (run) => <EarlierRuns run={run} /> },
   { title: 'Took', right: true, cell: took },
   {
     title: 'Started',
     sort: 'started_at',
-    cell: ({ started_at }) => <span style={{ whiteSpace: 'nowrap' }}>{moment(started_at, false)}</span>,
+    cell: ({ started_at }) => moment(started_at, false),
   },
 ];
 
@@ -169,7 +182,7 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
           </ActionIcon>
         </Table.Td>
         {COLUMNS.map(({ title, right, cell }) => (
-          <Table.Td key={title} className={right ? 'right' : undefined}>
+          <Table.Td key={title} className={right ? 'right' : undefined} style={{ whiteSpace: 'nowrap' }}>
             {cell(run)}
           </Table.Td>
         ))}
@@ -200,7 +213,7 @@ function EarlierRuns({ run }: { run: RunListRow }) {
   const label = <Badge color={isOther ? 'orange' : 'gray'}>{text}</Badge>;
   if (run.same_plan_as === null) return label;
   return (
-    <Link to={`/trials?view=trials&suite=${run.same_plan_as}`} title={`Run ${run.same_plan_as}`}>
+    <Link to={`/runs/${run.same_plan_as}`} title={`Run ${run.same_plan_as}`}>
       {label}
     </Link>
   );
@@ -265,7 +278,7 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
           )}
         </Loaded>
         {run.trials > TRIALS_SHOWN ? (
-          <Link to={`/trials?view=trials&suite=${run.suite}`}>All {counted(run.trials)} trials</Link>
+          <Link to={`/runs?view=trials&suite=${run.suite}`}>All {counted(run.trials)} trials</Link>
         ) : null}
       </Table.Td>
     </Table.Tr>

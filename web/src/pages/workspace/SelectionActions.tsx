@@ -21,9 +21,9 @@ export function SelectionActions({ selection, deleted }: Props) {
   const { remove, restore } = useRemoval(selection.clear);
   const { ids } = selection;
   return (
-    <Group gap="xs" role="toolbar" aria-label="Chosen trials" mih={30}>
+    <Group gap="xs" role="toolbar" aria-label="Selected trials" mih={30}>
       <Text size="sm" className="muted" miw={86}>
-        {ids.length === 0 ? 'None chosen' : `${ids.length} chosen`}
+        {ids.length === 0 ? 'None selected' : `${ids.length} selected`}
       </Text>
       <Button
         component={Link}
@@ -65,7 +65,7 @@ export function SelectionActions({ selection, deleted }: Props) {
         </Button>
       )}
       <Button variant="subtle" disabled={ids.length === 0} onClick={selection.clear}>
-        Choose none
+        Clear selection
       </Button>
       {tagging ? <TagDialog ids={[...ids]} onClose={() => setTagging(false)} /> : null}
     </Group>

@@ -1,6 +1,6 @@
 /**
- * Page of the workspace, the folder with all results: list of runs or trials with search, filters, saved views,
- * sorting, selection, tagging, deletion and undo.
+ * Page of the runs of the workspace (the folder with all results), whoever started them: queue, campaigns, list of
+ * runs or trials with search, filters, saved views, sorting, selection, tagging, deletion and undo.
  */
 import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
@@ -15,8 +15,10 @@ import { Empty, Failure, Loading } from '../../components/QueryStates';
 import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
 import { counted } from '../../format/numbers';
+import { CampaignsTable } from './CampaignsTable';
 import { FilterBar } from './FilterBar';
 import { filterOf, isFiltered, isTrialList, sortingOf } from './filters';
+import { QueueTable } from './QueueTable';
 import { RunList } from './RunList';
 import { SavedViews } from './SavedViews';
 import { SelectionActions } from './SelectionActions';
@@ -24,7 +26,7 @@ import { trialColumns } from './trialColumns';
 import { useSelection } from './useSelection';
 
 export function Component() {
-  useDocumentTitle('Workspace · fabricbench');
+  useDocumentTitle('Runs · fabricbench');
   const { search, change } = useSearch();
   const filter = useMemo(() => filterOf(search), [search]);
   const selection = useSelection();
@@ -42,7 +44,7 @@ export function Component() {
     <Stack gap="sm">
       <Group justify="space-between">
         <Group gap="sm" align="baseline">
-          <Title order={1}>Workspace</Title>
+          <Title order={1}>Runs</Title>
           <Text size="sm" className="muted" role="status">
             {countText(pages.total, flat ? undefined : runCount)}
           </Text>
@@ -63,10 +65,12 @@ export function Component() {
             Import results
           </Button>
           <Button component={Link} to="/configure">
-            Configure a trial
+            New run
           </Button>
         </Group>
       </Group>
+      <QueueTable />
+      <CampaignsTable />
       <FilterBar search={search} change={change} />
       <SelectionActions selection={selection} deleted={search.has('deleted')} />
       {flat || runCount === 0 ? (

@@ -112,8 +112,8 @@ export function trialColumns(
       .map((metric) => metricColumn(metric, sortedBy)),
     {
       key: 'worst',
-      title: 'Kept alone',
-      hint: 'The job with the least percentage of its bus bandwidth alone when it runs with the others',
+      title: 'Against alone',
+      hint: 'The job that loses most to the others: percentage of its bus bandwidth alone',
       width: 'minmax(90px, 0.6fr)',
       cell: (trial) => <Worst trial={trial} />,
     },

@@ -10,7 +10,7 @@ import type { Campaign } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { DataTable, type TableColumn, TablePanel } from '../../components/table/DataTable';
 import { counted, duration, moment } from '../../format/numbers';
-import { endedText } from './runText';
+import { endedText } from '../run/runText';
 
 /** Greatest number of campaigns shown, the newest first. */
 const SHOWN = 10;

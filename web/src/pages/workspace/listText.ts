@@ -1,20 +1,24 @@
 /**
- * Texts of a row in the list of runs: numbers of sizes, variants and iterations; range of bus bandwidth in percent of
+ * Texts of a row in the list of runs: what differs between its trials; range of bus bandwidth in percent of
  * the ideal; whether earlier runs of the same plan gave the same results.
  */
 import type { RunListRow } from '../../api/types';
 
-/** Numbers of sizes, variants and iterations of a run, if above one. */
-export function spanText({ sizes, variants, iterations }: RunListRow): string {
-  const parts = [
-    [sizes, 'sizes'],
+/** Numbers of values of swept fields, variants, sizes and iterations of a run, if above one. */
+export function spanText({ swept, sizes, variants, iterations }: RunListRow): string {
+  const fields = Object.entries(swept).map(([name, count]) => `${fieldName(name)} ×${count}`);
+  const counts = [
     [variants, 'variants'],
+    [sizes, 'sizes'],
     [iterations, 'iterations'],
   ] as const;
-  return parts
-    .filter(([count]) => count > 1)
-    .map(([count, name]) => `${count} ${name}`)
-    .join(', ');
+  const others = counts.filter(([count]) => count > 1).map(([count, name]) => `${count} ${name}`);
+  return [...fields, ...others].join(', ');
+}
+
+/** Last part of the path of a field. */
+function fieldName(path: string): string {
+  return path.split('.').at(-1) ?? path;
 }
 
 /** Least and greatest percentage of the ideal. */

@@ -1,0 +1,60 @@
+/**
+ * Answer of a run: verdict in a sentence, further sentences, best and worst result, and the first cause of the worst
+ * with its remedies.
+ */
+import { Paper, SimpleGrid, Text } from '@mantine/core';
+import { Link } from 'react-router';
+
+import type { Labelled, ResultsOfRun } from '../../api/types';
+import { CauseBox } from '../../components/CauseBox';
+import { sentence } from '../../format/jobs';
+
+export function RunAnswer({ results }: { results: ResultsOfRun }) {
+  const { headline, sentences, best, worst, findings, total } = results;
+  const [first] = findings;
+  const single = best === null && total === 1;
+  return (
+    <Paper withBorder p="md">
+      <Text fw={600} fz="lg" component="p" m={0}>
+        {sentence(headline)}
+      </Text>
+      {sentences.map((text) => (
+        <Text key={text} size="sm" mt={4}>
+          {text}
+        </Text>
+      ))}
+      <SimpleGrid
+        cols={{ base: 1, sm: first ? 3 : 2 }}
+        spacing="sm"
+        mt="sm"
+        className={first ? 'answer' : undefined}
+      >
+        {worst === null ? null : <ResultTile title={single ? 'Result' : 'Worst'} result={worst} />}
+        {best === null ? null : <ResultTile title="Best" result={best} />}
+        {worst === null || first === undefined ? null : (
+          <CauseBox
+            trial={worst.trial}
+            finding={first}
+            title={`Likely cause of the worst (${worst.label})`}
+          />
+        )}
+      </SimpleGrid>
+    </Paper>
+  );
+}
+
+function ResultTile({ title, result }: { title: string; result: Labelled }) {
+  return (
+    <div>
+      <Text size="xs" className="muted">
+        {title}: <Link to={`/trials/${result.trial}`}>{result.label}</Link>
+      </Text>
+      <Text fw={600} fz={20} className="num" lh={1.3}>
+        {result.value}
+      </Text>
+      <Text size="sm" className="muted">
+        {result.why}
+      </Text>
+    </div>
+  );
+}
