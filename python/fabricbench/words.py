@@ -39,7 +39,7 @@ def counted(number: int, noun: str) -> str:
 
 def plural(number: int, noun: str) -> str:
     """Return the noun of a count, in the plural unless it is 1."""
-    return noun if number == 1 else f"{noun}s"
+    return noun if number == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
 
 
 def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:

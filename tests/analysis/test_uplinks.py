@@ -8,7 +8,7 @@ from tests.support.fake_backend import batch, link_row, port_row
 
 from fabricbench.analysis.faults.losses import losses_by_cause, paused_ports
 from fabricbench.analysis.links.uplinks import egress_distributions, switch_uplinks
-from fabricbench.report.terminal.diagnosis import mark_cells, usage_text
+from fabricbench.report.documents.counter_tables import marks_table, uplinks_table
 
 
 def leaf_ports() -> list[dict[str, object]]:
@@ -85,7 +85,7 @@ def test_usage_is_busy_time_over_the_run_and_frames_delta_what_a_switch_lost() -
     (found,) = switch_uplinks(batches(rows), [batch(links)], 1_000)
     assert [uplink.usage_percent for uplink in found.uplinks] == [25, 50, 75, 100]
     assert (found.usage_percent, found.frames_delta) == (62.5, 7)
-    assert usage_text(found) == "25.0+50.0+75.0+100.0"
+    assert uplinks_table([found], 1).rows[0].cells[5] == "25.0+50.0+75.0+100.0"
 
 
 def test_rates_are_bytes_over_the_run_and_marks_are_those_of_both_ends_and_below() -> None:
@@ -107,17 +107,20 @@ def test_rates_are_bytes_over_the_run_and_marks_are_those_of_both_ends_and_below
     assert [uplink.ecn_marked for uplink in found.uplinks] == [3, 0, 4, 0]
     assert [uplink.peer_ecn_marked for uplink in found.uplinks] == [0, 0, 7, 0]
     assert (found.ecn_marked_below, found.has_marks) == (5, True)
-    assert mark_cells(found)[3:] == ["7", "7", "5"]
+    table = marks_table([found], 1)
+    assert table is not None
+    assert table.rows[0].cells[3:] == ["7", "7", "5"]
 
 
 def test_marks_that_nobody_counted_are_no_zeros() -> None:
     rows = [row | {"ecn_marked": None} for row in leaf_ports()]
     (found,) = switch_uplinks(batches(rows), [], 1_000)
     assert (found.ecn_marked_below, found.has_marks) == (None, False)
-    assert mark_cells(found)[3:] == ["-", "-", "-"]
+    assert marks_table([found], 1) is None
 
 
 def test_what_nobody_counted_has_no_delta() -> None:
     rows = [row | {"dropped_wred_frames": None} for row in leaf_ports()]
     (found,) = switch_uplinks([batch(rows)], [], 1_000)
-    assert (found.usage_percent, found.frames_delta, usage_text(found)) == (None, None, "-")
+    assert (found.usage_percent, found.frames_delta) == (None, None)
+    assert uplinks_table([found], 1).rows[0].cells[5] == "-"

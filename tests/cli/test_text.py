@@ -10,8 +10,10 @@ from tests.support.samples import run_spec, trial_facts
 
 from fabricbench.analysis.comparison.ratios import deviations
 from fabricbench.analysis.summary.job_summary import summary_of
+from fabricbench.report.documents.numbers import count, number
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.terminal.run import run_table
-from fabricbench.report.terminal.text_table import Column, Row, Style, count, number, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.report.terminal.trial import trial_list
 from fabricbench.results.job_reports import ComparisonTrials, JobReport, stored_reports
 from fabricbench.store import Trial
@@ -153,9 +155,9 @@ def test_a_list_has_a_line_for_a_trial_without_jobs() -> None:
 
 
 def test_styles_are_for_terminals_only() -> None:
-    rows = [Row(["1"], Style.RED)]
-    assert render([Column(("a",))], rows, colour=False) == "a\n1"
-    assert render([Column(("a",))], rows, colour=True) == "\x1b[1ma\x1b[0m\n\x1b[31m1\x1b[0m"
+    table = Table([Column("a")], [Row(["1"], "bad")])
+    assert render(table, colour=False) == "a\n1"
+    assert render(table, colour=True) == "\x1b[1ma\x1b[0m\n\x1b[31m1\x1b[0m"
     assert styled("a", Style.PLAIN, colour=True) == "a"
 
 

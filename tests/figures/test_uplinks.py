@@ -6,7 +6,7 @@ import pytest
 
 from fabricbench.analysis.links.uplinks import EgressDistribution, Uplink
 from fabricbench.figures.links.uplinks import MAX_NAMED_UPLINKS, uplinks_plot
-from fabricbench.figures.scales import byte_count_scale, byte_counts_text
+from fabricbench.figures.scales import byte_count_scale
 
 
 def switches(count: int, uplinks: int) -> list[EgressDistribution]:
@@ -38,7 +38,3 @@ def test_of_many_uplinks_the_switches_are_named_and_each_bar_tells_its_own() -> 
 )
 def test_bytes_have_the_unit_that_suits_the_largest(largest: int, unit: tuple[str, int]) -> None:
     assert byte_count_scale(largest) == unit
-
-
-def test_bytes_side_by_side_have_one_unit() -> None:
-    assert byte_counts_text([467_200, 1_000, 0]) == "467.2 + 1.000 + 0 kB"

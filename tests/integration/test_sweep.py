@@ -13,7 +13,8 @@ from tests.integration.test_variants import called, told
 
 import fabricbench as fb
 from fabricbench.figures.registry import FIGURES, drawn
-from fabricbench.report.html.page_parts import PlotPart, TablePart
+from fabricbench.report.documents.table import Table
+from fabricbench.report.html.page_parts import PlotPart
 from fabricbench.report.html.run_page import build_page
 from fabricbench.results.job_reports import reports_of_run
 from fabricbench.results.studies.sweep import Sweep, sweeps
@@ -175,7 +176,7 @@ def test_the_report_shows_the_sweep(folder: Path) -> None:
         "sweep-map-0",
         "sweep-lines-0",
     ]
-    table = next(part for part in sections["summary"].parts if isinstance(part, TablePart))
+    table = next(part for part in sections["summary"].parts if isinstance(part, Table))
     assert [column.title for column in table.columns[:3]] == ["kmin", "window", "data size"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fabricbench.metrics import BY_NAME, METRICS, View, in_views
 from fabricbench.report.documents.columns import held
-from fabricbench.report.terminal.table_cells import heads
+from fabricbench.report.documents.table_cells import metric_columns
 
 NAMES = ["completion_time_ms", "ideal_percent", "pfc_rx"]
 
@@ -47,5 +47,5 @@ def test_the_mean_stands_before_the_other_figures_of_its_group() -> None:
 
 def test_a_head_does_not_repeat_the_word_to_its_left() -> None:
     names = ("ideal_percent", "fct_ms_p50", "fct_ms_p99", "fct_ms_max")
-    found = heads([BY_NAME[name] for name in names])
+    found = [column.head for column in metric_columns([BY_NAME[name] for name in names])]
     assert found == [("ideal", "%"), ("FCT P50", "ms"), ("P99", "ms"), ("max", "ms")]

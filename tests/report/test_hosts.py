@@ -12,8 +12,8 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.backend.host_counters import batch_of
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.table_cells import value_text
 from fabricbench.report.html.sections.hosts_and_ports import hosts_section
-from fabricbench.report.terminal.table_cells import value_text
 from fabricbench.report.terminal.trial import hosts_table
 from fabricbench.results.hosts import clock_error_ms, hosts_of, known_above_ms
 from fabricbench.results.job_reports import stored_reports

@@ -11,7 +11,7 @@ from tests.report.stored import store_run
 from fabricbench.figures import theme
 from fabricbench.figures.registry import drawn
 from fabricbench.report.documents.diagnosis import insight
-from fabricbench.report.html.page_parts import Column, TablePart
+from fabricbench.report.documents.table import Column, Table
 from fabricbench.report.html.rendering import render_page
 from fabricbench.report.html.run_page import build_page
 from fabricbench.report.terminal.diagnosis import insight_text
@@ -30,7 +30,7 @@ def stored(folder: Path, job: dict[str, Any], *, broken: bool = False) -> Trial:
 def columns(trial: Trial) -> list[Column]:
     page = build_page([trial], trial)
     summary = next(section for section in page.sections if section.key == "summary")
-    return list(next(part for part in summary.parts if isinstance(part, TablePart)).columns)
+    return list(next(part for part in summary.parts if isinstance(part, Table)).columns)
 
 
 def test_a_report_of_open_loop_traffic_has_its_rates_and_slowdowns_and_no_bus_bandwidth(

@@ -76,8 +76,7 @@ def test_programs_get_the_fabric_under_names_of_its_own(stalled: Trial, jobs: li
 
 def test_the_report_has_a_table_of_the_fabric(stalled: Trial) -> None:
     section = summary_section(result_rows([stalled], stalled))
-    captions = [getattr(part, "caption", "") for part in section.parts]
-    assert "The whole fabric, all jobs together." in captions
+    assert "whole fabric, all jobs together" in [getattr(part, "title", "") for part in section.parts]
     assert "'lost'" in repr(section.parts[0])
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.report.stored import store_variants
 
-from fabricbench.report.html.page_parts import NotePart, Page, Section, TablePart
+from fabricbench.report.documents.table import Table
+from fabricbench.report.html.page_parts import NotePart, Page, Section
 from fabricbench.report.html.run_page import build_page
 from fabricbench.report.html.sections.variant_details import MAX_OTHERS
 from fabricbench.results.job_reports import reports_of_run
@@ -42,9 +43,9 @@ def test_the_page_begins_with_the_ratios(trials: list[Trial]) -> None:
     page = build_page(trials, trials[0])
     assert [each.key for each in page.sections][:3] == ["variants", "bandwidth", "summary"]
     found = section(page, "variants")
-    table = next(part for part in found.parts if isinstance(part, TablePart))
-    assert [column.title for column in table.columns] == ["data size", "ratio of", *NAMES]
-    cells = table.rows[0].cells[2:]
+    table = next(part for part in found.parts if isinstance(part, Table))
+    assert [column.title for column in table.columns] == ["size", "job", *NAMES]
+    cells = table.rows[0].filled[2:]
     assert [(cell.text, cell.tone, cell.href) for cell in cells] == [
         ("1.000", "", "#variant-ideal"),
         ("1.100", "bad", "#variant-ecmp"),
@@ -55,11 +56,11 @@ def test_the_page_begins_with_the_ratios(trials: list[Trial]) -> None:
         f"{name}: completion time {ratio} times that of ideal (less is better)."
         for name, ratio in (("ecmp", "1.100"), ("spray", "1.200"))
     ]
-    assert table_of(found, "parameter").rows[0].cells[0].text == "seed"
+    assert table_of(found, "parameter").rows[0].filled[0].text == "seed"
 
 
-def table_of(found: Section, first_column: str) -> TablePart:
-    tables = [part for part in found.parts if isinstance(part, TablePart)]
+def table_of(found: Section, first_column: str) -> Table:
+    tables = [part for part in found.parts if isinstance(part, Table)]
     return next(table for table in tables if table.columns[0].title == first_column)
 
 

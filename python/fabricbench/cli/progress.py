@@ -16,7 +16,7 @@ from fabricbench.backend.protocol import Progress
 from fabricbench.cli.output import Verbosity
 from fabricbench.plan import engine
 from fabricbench.plan.sweep.labels import solo_job
-from fabricbench.report.terminal.text_table import count
+from fabricbench.report.documents.numbers import count
 from fabricbench.runner.listener import Listener
 from fabricbench.store import Trial, TrialFacts
 from fabricbench.words import counted, data_size

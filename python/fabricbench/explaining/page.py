@@ -18,21 +18,10 @@ from fabricbench.explaining.text import (
 )
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import AS_EXPECTED, CONFIDENCE
-from fabricbench.report.html.page_parts import (
-    Answer,
-    Cell,
-    Column,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
-from fabricbench.report.terminal.text_table import number
 from fabricbench.words import data_size
 
 _TEXT_MAX: Final = 64 << 10
@@ -103,7 +92,7 @@ def _bandwidth_parts(explanation: FileExplanation) -> list[Part]:
     series = [curve.series] if curve and curve.series.points else []
     measured = explanation.measured_series + ([curve.as_chosen] if curve and curve.as_chosen else [])
     plot: list[Part] = [PlotPart("measured", expected_plot(series, measured))] if measured else []
-    table: list[Part] = [TablePart.of(*result_table(explanation))] if explanation.case.points else []
+    table: list[Part] = [result_table(explanation)] if explanation.case.points else []
     lines = [*warnings(explanation), *shortfall_lines(explanation), *fabric_lines(explanation)]
     return [*plot, *table, *map(NotePart, lines)]
 
@@ -111,7 +100,7 @@ def _bandwidth_parts(explanation: FileExplanation) -> list[Part]:
 def _cause_parts(explanation: FileExplanation) -> list[Part]:
     """Return a table of causes with their evidence and the test of each."""
     shown, others = explanation.causes[:CAUSES_MAX], explanation.causes[CAUSES_MAX:]
-    columns = [Column(title, numeric=False) for title in ("cause", "why", "test that tells")]
+    columns = [Column(title, is_text=True) for title in ("cause", "why", "test that tells")]
     rows = [
         Row(
             [
@@ -123,4 +112,4 @@ def _cause_parts(explanation: FileExplanation) -> list[Part]:
         for suspect in shown
     ]
     caption = f"Less likely: {', '.join(suspect.cause for suspect in others)}." if others else ""
-    return [TablePart(columns, rows, caption)] if rows else [NotePart(NO_CAUSE)]
+    return [Table(columns, rows, caption)] if rows else [NotePart(NO_CAUSE)]

@@ -11,7 +11,9 @@ from fabricbench import importing
 from fabricbench.explaining.expected import chosen_words
 from fabricbench.explaining.files import FileExplanation
 from fabricbench.importing import CONFIDENCE, Point, RuleInput, described
-from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.studies.expected_curve import ExpectedPoint
 from fabricbench.words import counted, data_size
 
@@ -25,7 +27,7 @@ def explanation_text(explanation: FileExplanation, *, colour: bool) -> str:
     """Format measured and expected bandwidths, the fabric, and causes."""
     case, causes = explanation.case, explanation.causes
     parts = [styled(heading(explanation), Style.BOLD, colour=colour), *warnings(explanation)]
-    parts += [render(*result_table(explanation), colour=colour)] if case.points else []
+    parts += [render(result_table(explanation), colour=colour)] if case.points else []
     if lines := shortfall_lines(explanation):
         parts.append("\n".join(lines))
     if case.ras is None:
@@ -87,7 +89,7 @@ def heading(explanation: FileExplanation) -> str:
     return f"{explanation.name}: {parsed.format}{parts}"
 
 
-def result_table(explanation: FileExplanation) -> tuple[list[Column], list[Row]]:
+def result_table(explanation: FileExplanation) -> Table:
     """Return the table of results next to the expectation: choices, bound, bandwidth with logged choices."""
     expected, curve = explanation.expected, explanation.curve
     points = [point for point in explanation.case.points if point.busbw]
@@ -96,12 +98,12 @@ def result_table(explanation: FileExplanation) -> tuple[list[Column], list[Row]]
     as_chosen = dict(curve.as_chosen.points) if curve and curve.as_chosen else {}
     with_choice = [as_chosen.get(point.size_bytes) for point in shown]
     columns = [
-        Column(("data", "size")),
-        Column(("",), is_text=True),
-        Column(("time", "us")),
-        Column(("busbw", "GB/s")),
-        Column(("expected", "GB/s"), is_text=True),
-        Column(("of least", "%")),
+        Column("data", "size"),
+        Column("", is_text=True),
+        Column("time", "us"),
+        Column("busbw", "GB/s"),
+        Column("expected", "GB/s", is_text=True),
+        Column("of least", "%"),
     ]
     rows = []
     for point in shown:
@@ -114,7 +116,7 @@ def result_table(explanation: FileExplanation) -> tuple[list[Column], list[Row]]
         time = "-" if point.time_us is None else f"{point.time_us:.5g}"
         cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
         is_short = of_size is not None and (point.busbw or 0.0) < of_size.busbw.least
-        rows.append(Row(cells, Style.RED if is_short else Style.PLAIN))
+        rows.append(Row(cells, "bad" if is_short else ""))
     more = {
         ("NCCL's choice,", "expected"): [_of(expected, point, "choice") for point in shown],
         ("NCCL's choice,", "by the log"): [chosen_words(point.chosen) for point in shown],
@@ -124,9 +126,9 @@ def result_table(explanation: FileExplanation) -> tuple[list[Column], list[Row]]
     }
     for head, texts in more.items():
         if any(texts):
-            columns.append(Column(head, is_text=head[0] != "with it"))
-            rows = [Row([*row.cells, text or "-"], row.style) for row, text in zip(rows, texts, strict=True)]
-    return columns, rows
+            columns.append(Column(*head, is_text=head[0] != "with it"))
+            rows = [Row([*row.cells, text or "-"], row.tone) for row, text in zip(rows, texts, strict=True)]
+    return Table(columns, rows)
 
 
 def _of(expected: Mapping[int, ExpectedPoint], point: Point, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 _TIME_UNITS = (("ps", 1), ("ns", 10**3), ("µs", 10**6), ("ms", 10**9), ("s", 10**12))
@@ -50,12 +49,6 @@ def byte_count_scale(largest: float) -> tuple[str, int]:
     """Choose the largest decimal unit in which a byte count is 1 or more; return its name and its bytes."""
     fitting = (unit for unit in _BYTE_COUNT_UNITS if unit[1] <= abs(largest))
     return next(fitting, ("bytes", 1))
-
-
-def byte_counts_text(counts: Sequence[int]) -> str:
-    """Format byte counts in one unit: `467.2 + 521 kB`."""
-    unit, unit_bytes = byte_count_scale(max(counts))
-    return f"{' + '.join(significant(count / unit_bytes) for count in counts)} {unit}"
 
 
 def byte_count_text(count: float) -> str:

@@ -21,8 +21,9 @@ from fabricbench.plan.nccl import (
     parse_variables,
     size_rows,
 )
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.words import counted, data_size
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 _RINGS_SHOWN: Final = 2
 _RANKS_SHOWN: Final = 24
 _COLUMNS: Final = {
-    "data_size_bytes": Column(("size",)),
-    "algorithm": Column(("algorithm",), is_text=True),
-    "protocol": Column(("protocol",), is_text=True),
-    "channels": Column(("channels",)),
-    "concurrent_peers": Column(("peers", "at once")),
-    "chunk_bytes": Column(("chunk",)),
-    "messages": Column(("steps",)),
-    "nccl_estimate_us": Column(("NCCL's", "estimate us")),
+    "data_size_bytes": Column("size"),
+    "algorithm": Column("algorithm", is_text=True),
+    "protocol": Column("protocol", is_text=True),
+    "channels": Column("channels"),
+    "concurrent_peers": Column("peers", "at once"),
+    "chunk_bytes": Column("chunk"),
+    "messages": Column("steps"),
+    "nccl_estimate_us": Column("NCCL's", "estimate us"),
 }
 _OF_TUNER: Final = ("algorithm", "nccl_estimate_us")
 """Columns that transfers do not have."""
@@ -154,7 +155,7 @@ def _text(question: Question, answer: NcclAnswer) -> Iterator[str]:
     hidden = _PEERS if is_tuned else _OF_TUNER if rows[0]["concurrent_peers"] else (*_OF_TUNER, *_PEERS)
     columns = {name: column for name, column in _COLUMNS.items() if name not in hidden}
     cells = [Row([_cell(name, row[name]) for name in columns]) for row in rows]
-    yield render(list(columns.values()), cells, colour=has_colour())
+    yield render(Table(list(columns.values()), cells), colour=has_colour())
     yield ""
     yield _ABOUT_COLLECTIVES if is_tuned else _ABOUT_TRANSFERS
 

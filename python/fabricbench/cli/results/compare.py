@@ -18,11 +18,18 @@ from fabricbench.report.documents.comparison import (
     of_trials,
     of_variants,
 )
-from fabricbench.report.documents.twins import NoTwinError, TwinGroup, twins_csv, twins_json, twins_of
+from fabricbench.report.documents.twins import (
+    NoTwinError,
+    TwinGroup,
+    twin_tables,
+    twins_csv,
+    twins_json,
+    twins_of,
+)
 from fabricbench.report.output import json_csv
 from fabricbench.report.terminal.by_size import sizes_text
 from fabricbench.report.terminal.comparison import comparison_text
-from fabricbench.report.terminal.twins import twins_text
+from fabricbench.report.terminal.text_table import render
 from fabricbench.store import Workspace
 
 
@@ -136,7 +143,7 @@ def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
         return twins_json(groups)
     if output is Format.CSV:
         return twins_csv(groups)
-    return twins_text(groups, colour=has_colour())
+    return "\n\n".join(render(table, colour=has_colour()) for table in twin_tables(groups))
 
 
 def by_variant(store: Workspace, names: list[str], reference: str | None) -> Comparison:

@@ -20,7 +20,7 @@ from fabricbench.report.documents.port_map import ports_of
 from fabricbench.report.output import json_csv
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.diagnosis import insight_text
-from fabricbench.report.terminal.tenants import seeds_text
+from fabricbench.report.terminal.run import seeds_text
 from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.job_reports import (
     ComparisonTrials,

@@ -10,7 +10,8 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.terminal.text_table import render
 from fabricbench.report.terminal.trial import trial_list
 from fabricbench.results.job_reports import ComparisonTrials, stored_reports
 from fabricbench.store import StoreError, Workspace
@@ -120,8 +121,8 @@ def views_command(
         rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in views]
         write(rows_csv(["name", "asked", "saved_at"], rows))
     elif views:
-        columns = [Column(("view",), is_text=True), Column(("trials",), is_text=True)]
-        write(render(columns, [Row([view.name, str(view)]) for view in views], colour=has_colour()))
+        columns = [Column("view", is_text=True), Column("trials", is_text=True)]
+        write(render(Table(columns, [Row([view.name, str(view)]) for view in views]), colour=has_colour()))
     else:
         note(f"no views in {store.root}\nhint: `fabricbench trials --save-view NAME` keeps a list")
 

@@ -34,9 +34,11 @@ from fabricbench.cli.progress import LONG_MS, display
 from fabricbench.plan.errors import named_as_written
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.criteria import verdict_line
+from fabricbench.report.documents.search import search_table
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.junit import junit_xml
-from fabricbench.report.terminal.run import run_table, search_table
+from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.text_table import render as table_text
 from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
@@ -254,7 +256,7 @@ def _write_outcome(
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
     elif searches and output is Format.TABLE:
-        write(search_table(plan, searches, len(outcome.trials), colour=has_colour()))
+        write(table_text(search_table(plan, searches, len(outcome.trials)), colour=has_colour()))
     elif reports or output is not Format.TABLE:
         write(render(reports, output, searches))
     if outcome.stopped_by is not None:

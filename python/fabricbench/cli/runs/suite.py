@@ -223,10 +223,10 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
 
 def _render(report: SuiteReport, output: Format) -> str:
-    from fabricbench.report.studies.suite import suite_csv, suite_json, suite_table
+    from fabricbench.report.studies.suite import suite_csv, suite_json, suite_text
 
     if output is Format.TABLE:
-        return suite_table(report, colour=has_colour())
+        return suite_text(report, colour=has_colour())
     return suite_json(report) if output is Format.JSON else suite_csv(report)
 
 

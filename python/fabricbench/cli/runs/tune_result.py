@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricbench.cli.output import Format, has_colour, note, yaml_text
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.output.sonic import sonic_config
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.runner.tuning.confirmation import Change, Confidence, Evidence
 from fabricbench.runner.tuning.definition import Tried, TuningDefinition
 from fabricbench.runner.tuning.plan_fragment import changes, fragment
@@ -94,8 +95,10 @@ def _nearest_text(result: TuneResult) -> str:
 
 def _text_table(headers: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]], text_columns: int) -> str:
     """Return a table whose first `text_columns` columns are text."""
-    columns = [Column(head, index < text_columns) for index, head in enumerate(headers)]
-    return render(columns, [Row(cells) for cells in rows], colour=has_colour())
+    columns = [
+        Column(" ".join(head), is_text=index < text_columns, head=head) for index, head in enumerate(headers)
+    ]
+    return render(Table(columns, [Row(cells) for cells in rows]), colour=has_colour())
 
 
 def _front(result: TuneResult) -> str:

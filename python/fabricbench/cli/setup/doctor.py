@@ -15,8 +15,9 @@ import typer
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
 from fabricbench.plan import engine
+from fabricbench.report.documents.table import Column, Row, Table, Tone
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.store import StoreError, Workspace, holds_workspace, tables_location, workspace_folder
 from fabricbench.words import counted, install_hint
 
@@ -196,10 +197,10 @@ def _program(name: str, candidates: tuple[str, ...], hint: str) -> Check:
 
 
 def _table(checks: list[Check]) -> str:
-    columns = [Column((), is_text=True)] * 4
+    columns = [Column("", is_text=True)] * 4
     rows = []
     for check in checks:
         state = "ok" if check.ok else "MISSING" if check.needed else "optional"
-        style = Style.RED if check.needed and not check.ok else Style.PLAIN
-        rows.append(Row([check.name, state, check.found, "" if check.ok else check.hint], style))
-    return render(columns, rows, colour=has_colour())
+        tone: Tone = "bad" if check.needed and not check.ok else ""
+        rows.append(Row([check.name, state, check.found, "" if check.ok else check.hint], tone))
+    return render(Table(columns, rows), colour=has_colour())

@@ -24,9 +24,10 @@ from fabricbench.hosts.control.hosts_file import load_hosts
 from fabricbench.plan.fields.sizes import SizeRange
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.profile import rate_text, time_text
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.studies.calibration import Calibration, Fit, Sweeps, calibrated
 from fabricbench.runner import calibration_sweeps, loading
 from fabricbench.runner.calibration_sweeps import LARGE_BYTES, Options, Pair, default_pairs
@@ -314,7 +315,9 @@ def _formatted(rows: Sequence[dict[str, Any]], output: Format) -> str:
     headers = ("parameter", "value", "residual", "residual", "samples", "measured by")
     units = ("", "", "median %", "max %", "", "")
     columns = [
-        Column((header, unit), index in (0, 5))
+        Column(header, unit, is_text=index in (0, 5))
         for index, (header, unit) in enumerate(zip(headers, units, strict=True))
     ]
-    return render(columns, [Row([str(value) for value in row.values()]) for row in rows], colour=has_colour())
+    return render(
+        Table(columns, [Row([str(value) for value in row.values()]) for row in rows]), colour=has_colour()
+    )

@@ -19,8 +19,9 @@ from fabricbench.hosts.control.hosts_file import hosts_schema
 from fabricbench.hosts.enrolment import serve_enrolment
 from fabricbench.hosts.protocol import JOIN_PORT, RefusedError
 from fabricbench.hosts.tokens import Tokens
+from fabricbench.report.documents.table import Column, Row, Table, Tone
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def check_command(
     elif output is Format.CSV:
         write(rows_csv(list(rows[0]), rows))
     else:
-        write(render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour()))
+        write(render(Table([Column("", is_text=True)] * 5, list(_rows(reports))), colour=has_colour()))
     if any(report.is_problem for report in reports):
         raise typer.Exit(2)
 
@@ -136,5 +137,5 @@ def schema_command() -> None:
 def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
     for report in reports:
         for row in report.rows():
-            style = Style.RED if row["state"] == "PROBLEM" else Style.PLAIN
-            yield Row([row["host"], row["check"], row["state"], row["found"], row["hint"]], style)
+            tone: Tone = "bad" if row["state"] == "PROBLEM" else ""
+            yield Row([row["host"], row["check"], row["state"], row["found"], row["hint"]], tone)

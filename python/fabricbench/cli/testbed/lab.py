@@ -23,8 +23,9 @@ from fabricbench.lab.kernel.counters import counters
 from fabricbench.lab.state import Lab
 from fabricbench.plan import engine
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.words import close_match_hint, counted
@@ -272,10 +273,11 @@ def _write_rows(key: str, rows: Sequence[dict[str, Any]], output: Format) -> Non
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    columns = [Column((key.replace("_", " "),), isinstance(value, str)) for key, value in rows[0].items()]
-    return render(
-        columns, [Row([_cell(value) for value in row.values()]) for row in rows], colour=has_colour()
-    )
+    columns = [
+        Column(key.replace("_", " "), is_text=isinstance(value, str)) for key, value in rows[0].items()
+    ]
+    table = Table(columns, [Row([_cell(value) for value in row.values()]) for row in rows])
+    return render(table, colour=has_colour())
 
 
 def _cell(value: Any) -> str:

@@ -1,31 +1,32 @@
-"""Builds the table of NCCL's channels of a trial: columns, cells, caption."""
+"""Builds the table of NCCL's channels of a trial."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fabricbench.analysis.summary.nccl_channels import ChannelResult, channel_results
-from fabricbench.report.terminal.text_table import Column, Row, number
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.store import Trial
 
-MAX_CHANNELS: Final = 64
-COLUMNS: Final = (
-    Column(("job",), is_text=True),
-    Column(("algorithm",), is_text=True),
-    Column(("protocol",), is_text=True),
-    Column(("channel",)),
-    Column(("GPU",)),
-    Column(("sends on adapter",)),
-    Column(("receives on",)),
-    Column(("servers",)),
-    Column(("network", "MB")),
-    Column(("scale-up", "MB")),
-    Column(("first byte", "us")),
-    Column(("last completion", "us")),
-    Column(("last server",)),
-    Column(("each server", "GB/s")),
+_MAX_CHANNELS: Final = 64
+_COLUMNS: Final = (
+    Column("job", is_text=True),
+    Column("algorithm", is_text=True),
+    Column("protocol", is_text=True),
+    Column("channel"),
+    Column("GPU"),
+    Column("sends on adapter"),
+    Column("receives on"),
+    Column("servers"),
+    Column("network", "MB"),
+    Column("scale-up", "MB"),
+    Column("first byte", "us"),
+    Column("last completion", "us"),
+    Column("last server"),
+    Column("each server", "GB/s"),
 )
-CAPTION: Final = (
+_CAPTION: Final = (
     "Channels of NCCL, over all servers of a job. Network and scale-up are the bytes of all servers, in all "
     "rounds, flags of LL and LL128 included. The rate is that of a server between the two times; without an "
     "adapter, of copies inside it."
@@ -35,13 +36,18 @@ _PS_PER_US = 1e6
 _BYTES_PER_MB = 1e6
 
 
-def channels_of(trial: Trial) -> list[ChannelResult]:
-    """Return the channels of a finished trial; empty if its record has none."""
-    return channel_results(trial.tables.batches("channels")) if trial.has("channels") else []
+def channels_table(trial: Trial) -> Table | None:
+    """Return the first channels of a finished trial, or `None` if its record has none."""
+    channels = channel_results(trial.tables.batches("channels")) if trial.has("channels") else []
+    if not channels:
+        return None
+    omitted = len(channels) - _MAX_CHANNELS
+    notes = [f"and {omitted:,} more; `fabricbench export --table channels` has all, by server"]
+    rows = [_row(channel) for channel in channels[:_MAX_CHANNELS]]
+    return Table(_COLUMNS, rows, _CAPTION, notes=notes if omitted > 0 else ())
 
 
-def channel_row(result: ChannelResult) -> Row:
-    """Return the cells of a channel, in the order of `COLUMNS`."""
+def _row(result: ChannelResult) -> Row:
     numbers = (result.gpu, result.send_nic, result.receive_nic)
     times = (result.start_ps, result.completed_ps)
     return Row(
@@ -58,14 +64,4 @@ def channel_row(result: ChannelResult) -> Row:
             "-" if result.last_host is None else str(result.last_host),
             number(result.server_gb_per_s, 4),
         ]
-    )
-
-
-def caption_of(channels: int) -> str:
-    """Return the caption of a table of so many channels."""
-    if channels <= MAX_CHANNELS:
-        return CAPTION
-    return (
-        f"{CAPTION} Reduced: the first {MAX_CHANNELS} of {channels:,}; "
-        "`fabricbench export --table channels` has all, by server."
     )

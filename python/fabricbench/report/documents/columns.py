@@ -6,11 +6,14 @@ The terminal and the report have the same rules. Also whether several jobs share
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from fabricbench.analysis.record.run_spec import is_alone
 from fabricbench.analysis.summary.job_summary import Summary
-from fabricbench.metrics import JobKind, Metric, Scope, View, in_views
+from fabricbench.metrics import ROUNDS, JobKind, Metric, Scope, View, in_views
+from fabricbench.results.job_reports import JobReport
+from fabricbench.results.variants import is_compared
 from fabricbench.store import Trial
 from fabricbench.work import collective_of
 
@@ -20,6 +23,7 @@ def shares_fabric(trial: Trial) -> bool:
     return not is_alone(trial.facts.run_spec)
 
 
+_TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 _ONCE = {"kind": "rounds", "rounds": 1}
 
 
@@ -67,6 +71,13 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
     elif kinds == {JobKind.STORAGE}:
         metrics = [metric for metric in metrics if metric.kind or metric.is_count]
     return held(metrics, rows)
+
+
+def result_columns(jobs: Sequence[JobReport]) -> list[Metric]:
+    """Return the metrics of a table of one job: those of variants if it is compared with others."""
+    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
+    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
+    return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
 
 
 def has_chunks(rows: Sequence[Shown]) -> bool:

@@ -9,6 +9,7 @@ from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.comparison.ratios import Change, compare
 from fabricbench.analysis.comparison.run_spec_differences import Difference, differences
 from fabricbench.report.documents.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.results.job_reports import (
     JobReport,
     current_reports,
@@ -47,6 +48,32 @@ class Comparison:
     focus: Sequence[JobPair]
     jobs: Sequence[JobReport] = ()
     note: str = ""
+
+
+def parameters_table(comparison: Comparison, most: int, width: int | None = None) -> Table | None:
+    """Return the parameters that differ, or `None` if none does.
+
+    Args:
+        comparison: The comparison.
+        most: Maximum number of parameters.
+        width: Maximum length of a value; unlimited by default.
+    """
+    parameters = comparison.parameters
+    if not parameters:
+        return None
+    columns = [Column("parameter", is_text=True, head=("",))]
+    columns += [Column(label, is_text=True) for label in comparison.labels]
+    rows = [
+        Row([parameter.field, *(_truncated(value, width) for value in parameter.values)])
+        for parameter in parameters[:most]
+    ]
+    omitted = len(parameters) - most
+    notes = [f"... and {omitted} more"] if omitted > 0 else []
+    return Table(columns, rows, title="parameters that differ", notes=notes)
+
+
+def _truncated(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
 class UnknownReferenceError(Exception):

@@ -1,13 +1,17 @@
-"""Selects the metrics of the whole fabric, shown per trial and not for each of the jobs that share it."""
+"""Tables of the metrics of the whole fabric, per trial and not for each of the jobs that share it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from fabricbench.metrics import METRICS, Metric, Scope
 from fabricbench.report.documents.columns import Shown, shares_fabric
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import exact_text, metric_cell, metric_columns
+from fabricbench.results.job_reports import JobReport
 
+TITLE: Final = "whole fabric, all jobs together"
 _Row = TypeVar("_Row", bound="Shown")
 OF_FABRIC: Final = tuple(metric for metric in METRICS if metric.scope is Scope.RUN)
 """Every metric of the whole fabric."""
@@ -28,6 +32,37 @@ def held(row: Shown) -> list[Metric]:
     return [metric for metric in SHOWN if row.summary.value(metric.name) is not None]
 
 
-def columns_of(rows: Sequence[Shown]) -> list[Metric]:
-    """Return the metrics of the whole fabric that at least one row has."""
-    return [metric for metric in SHOWN if any(metric in held(row) for row in rows)]
+def fabric_table(
+    jobs: Sequence[JobReport], labels: Mapping[int, str], focus: str = "", most: int | None = None
+) -> Table | None:
+    """Return a line for each trial whose jobs share the fabric, or `None` without any.
+
+    Args:
+        jobs: Jobs of the trials.
+        labels: Label of each trial by its attempt.
+        focus: Id of the trial that is shown in detail.
+        most: Maximum number of lines.
+    """
+    shown = per_trial(jobs)
+    metrics = [metric for metric in SHOWN if any(metric in held(row) for row in shown)]
+    if not metrics:
+        return None
+    rows = [
+        Row(
+            [labels[job.trial.attempt], *(metric_cell(job, metric) for metric in metrics)],
+            focus=job.trial.id == focus,
+        )
+        for job in shown[:most]
+    ]
+    return Table([Column("trial", is_text=True), *metric_columns(metrics)], rows, title=TITLE)
+
+
+def fabric_values(jobs: Sequence[JobReport]) -> Table | None:
+    """Return a line for each metric of one trial, or `None` if its jobs do not share the fabric."""
+    rows = [
+        Row([metric.title, exact_text(job, metric), metric.unit])
+        for job in per_trial(jobs)
+        for metric in held(job)
+    ]
+    columns = [Column(name, is_text=name != "value") for name in ("metric", "value", "unit")]
+    return Table(columns, rows, title=TITLE) if rows else None

@@ -1,30 +1,27 @@
-"""Builds the tables of a trial's real hosts and their counters, for terminal and page: cells and captions."""
+"""Builds the tables of a trial's real hosts and their counters, for terminal and page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.results.hosts import clock_error_ms, hosts_of
 from fabricbench.store import Trial
 
 _FACTS: Final = ("kernel", "interface", "driver", "firmware", "mtu_bytes")
-HEADS: Final = ("host", *_FACTS, "settings", "clock offset us", "drift us", "known to us", "late us")
-"""Heads of the table of hosts."""
-TEXTS: Final = frozenset({"host", *_FACTS, "settings"}) - {"mtu_bytes"}
-"""Heads of text columns."""
+_HEADS: Final = ("host", *_FACTS, "settings", "clock offset us", "drift us", "known to us", "late us")
+_TEXTS: Final = frozenset({"host", *_FACTS, "settings"}) - {"mtu_bytes"}
 _COUNTED: Final = "vendor's name: what it counts"
-COUNTER_HEADS: Final = ("host", "device", "counter", "change", "unit", "source", _COUNTED)
-"""Heads of the table of counters; all but the change are text."""
-COUNTERS: Final = (
+_COUNTER_HEADS: Final = ("host", "device", "counter", "change", "unit", "source", _COUNTED)
+_COUNTERS: Final = (
     "Known counters that changed while the trial ran. Vendors mean alike by one name and need not count "
     "alike: a burst of losses at one is a packet at another. Table `counters` has all, also those without a "
     "name."
 )
-"""Caption of the table of counters."""
 
 
-def clock_text(trial: Trial) -> str:
+def _clock_text(trial: Trial) -> str:
     """Describe how accurately times of two hosts of a trial compare, and which are from adapters."""
     error_ms = clock_error_ms(trial)
     between = (
@@ -49,15 +46,22 @@ def _stamps_text(host: Mapping[str, Any]) -> str:
     return text + "."
 
 
-def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the cells of the hosts of a trial, and of the known counters that changed.
+def host_tables(trial: Trial) -> list[Table]:
+    """Return tables of the hosts of a trial and of the known counters that changed; empty without hosts.
 
     Raises:
         StoreError: A table cannot be read.
     """
     hosts = hosts_of(trial)
     counters = [cells for host in hosts for counter in host["counters"] if (cells := _counter(host, counter))]
-    return [_cells(host) for host in hosts], counters
+    if not hosts:
+        return []
+    columns = [Column(name, is_text=name in _TEXTS) for name in _HEADS]
+    tables = [Table(columns, [Row(_cells(host)) for host in hosts], _clock_text(trial))]
+    if counters:
+        columns = [Column(name, is_text=name != "change") for name in _COUNTER_HEADS]
+        tables.append(Table(columns, [Row(cells) for cells in counters], _COUNTERS))
+    return tables
 
 
 def _cells(host: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabricbench.analysis.record.run_spec import MEASURED
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.store import Trial
 
 NO_CHUNKS = (
@@ -38,8 +39,13 @@ def measured_facts(trial: Trial) -> list[tuple[str, str]]:
     return [(name, value) for name, value in pairs if value]
 
 
-def printed_values(trial: Trial) -> list[tuple[str, str]]:
-    """Return the other printed columns of its benchmark."""
+def printed_table(trial: Trial) -> Table | None:
+    """Return the other printed columns of its benchmark, or `None` without any."""
+    rows = [Row(values) for values in _printed_values(trial)]
+    return Table([Column("printed", is_text=True), Column("value")], rows) if rows else None
+
+
+def _printed_values(trial: Trial) -> list[tuple[str, str]]:
     result = (trial.summary or {})["result"]
     wrong_values = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
     return [

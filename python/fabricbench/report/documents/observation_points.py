@@ -14,8 +14,10 @@ from fabricbench.analysis.record.series_facts import COLUMNS as SAMPLE_COLUMNS, 
 from fabricbench.analysis.summary.convergence import Convergence, convergence
 from fabricbench.analysis.summary.observation_points import PointRow, observation_points
 from fabricbench.metrics import ALONE_RATIOS, View, in_views
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 from fabricbench.store import Trial
 
@@ -68,24 +70,27 @@ def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = Fal
         points: Observation points from its record.
         colour: Use the styles of a terminal.
     """
-    facts = jobs[0].trial.facts
-    title = styled(f"trial {facts.id}, {facts.plan}: KPIs of the BMWG drafts", Style.BOLD, colour=colour)
-    below = styled("what each observation point tells of the run", Style.BOLD, colour=colour)
-    heads = [Column(("KPI",), is_text=True), Column(("unit",), is_text=True), *map(Column, _HEADS)]
-    lines = [
+    tables = [render(table, colour=colour) for table in (_kpi_table(jobs), points_table(points))]
+    return "\n".join([tables[0], _convergence_line(points.convergence), "", tables[1]])
+
+
+def points_table(points: Points) -> Table:
+    """Return the values at each observation point, a line for each KPI."""
+    columns = [Column("KPI", is_text=True), Column("unit", is_text=True)]
+    columns += [Column(" ".join(filter(None, head)), head=head) for head in _HEADS]
+    rows = [
         Row([row.title, row.unit, *(point_text(getattr(row, name)) for name in VALUES)])
         for row in points.rows
     ]
-    parts = [title, _kpi_table(jobs, colour=colour), _convergence_line(points.convergence), ""]
-    return "\n".join([*parts, below, render(heads, lines, colour=colour)])
+    return Table(columns, rows, title="what each observation point tells of the run")
 
 
-def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Format each KPI of the jobs, with one column of values per job."""
+def _kpi_table(jobs: Sequence[JobReport]) -> Table:
+    """Return each KPI of the jobs, with one column of values per job."""
     heads = [
-        Column(("KPI",), is_text=True),
-        Column(("unit",), is_text=True),
-        Column(("seen at",), is_text=True),
+        Column("KPI", is_text=True),
+        Column("unit", is_text=True),
+        Column("seen at", is_text=True),
     ]
     rows = []
     for metric in in_views(View.BMWG):
@@ -97,7 +102,9 @@ def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         if any(ratio is not None for ratio in ratios):
             title = f"{metric.title} over that alone"
             rows.append(Row([title, "", str(metric.point), *(number(ratio, 4) for ratio in ratios)]))
-    return render([*heads, *(Column((job.job_name,)) for job in jobs)], rows, colour=colour)
+    facts = jobs[0].trial.facts
+    columns = [*heads, *(Column(job.job_name) for job in jobs)]
+    return Table(columns, rows, title=f"trial {facts.id}, {facts.plan}: KPIs of the BMWG drafts")
 
 
 def point_text(value: float | int | None) -> str:

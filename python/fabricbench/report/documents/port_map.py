@@ -11,8 +11,9 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.links.port_map import PortRow, port_map, port_map_table, queue_pair_table
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.store import Trial
 
 if TYPE_CHECKING:
@@ -123,13 +124,20 @@ def is_number(column: str) -> bool:
     return column in _NUMBERS
 
 
+def ports_table(rows: Sequence[PortRow], most: int | None = None) -> Table:
+    """Return the table of all rows, or of the first, without empty columns."""
+    heads = columns_of(rows)
+    columns = [
+        Column(" ".join(head).replace("- ", ""), is_text=not is_number(name), head=head)
+        for name, head in heads.items()
+    ]
+    cells = [cells_of(row) for row in rows[:most]]
+    return Table(columns, [Row([row_cells[name] for name in heads]) for row_cells in cells], ABOUT)
+
+
 def port_map_text(rows: Sequence[PortRow], *, colour: bool) -> str:
     """Return the table for the terminal."""
-    heads = columns_of(rows)
-    columns = [Column(head, is_text=not is_number(name)) for name, head in heads.items()]
-    cells = (cells_of(row) for row in rows)
-    table = render(columns, [Row([row_cells[name] for name in heads]) for row_cells in cells], colour=colour)
-    return f"{table}\n\n{ABOUT}"
+    return f"{render(ports_table(rows), colour=colour)}\n\n{ABOUT}"
 
 
 def port_map_object(rows: Sequence[PortRow]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from fabricbench.analysis.comparison.verdict import Judgement
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, IDEAL_SHARE, Direction, Metric
 from fabricbench.report.documents.criteria import missed_text, trial_label, verdict_line
 from fabricbench.report.documents.diagnosis import insight_of
-from fabricbench.report.terminal.table_cells import value_text
+from fabricbench.report.documents.table_cells import value_text
 from fabricbench.results.job_ranking import by_concern, leading_text
 from fabricbench.results.job_reports import JobReport, reports_of_run
 from fabricbench.results.studies.sweep import ResultMap, Sweep

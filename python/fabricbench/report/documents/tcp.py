@@ -1,46 +1,44 @@
-"""Builds tables of TCP traffic and of single connections, for terminal and page: columns, cells, captions."""
+"""Builds tables of TCP traffic and of single connections, for terminal and page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fabricbench.analysis.summary.tcp_connections import ConnectionResult, connection_results
 from fabricbench.analysis.summary.tcp_traffic import TcpResult, tcp_results
-from fabricbench.report.terminal.text_table import Column, Row, Style, count, fixed, number, render, styled
+from fabricbench.report.documents.numbers import count, fixed, number
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.store import Trial
 
-HEADS = (
+_HEADS = (
     ("TCP", "traffic"), ("congestion", "control"), ("senders", ""), ("offered", "Gb/s"), ("goodput", "Gb/s"),
     ("resent", "%"), ("timeouts", ""), ("fast", "recoveries"), ("frames", "lost"), ("ECN", "marks"),
     ("RTT mean", "us"), ("RTT P50", "us"), ("RTT P99", "us"),
 )  # fmt: skip
 """Two lines of head for each column."""
-WRITE_HEADS = (
+_WRITE_HEADS = (
     ("writes", "1/s"), ("write mean", "us"), ("P50", "us"), ("P99", "us"), ("max", "us"),
 )  # fmt: skip
 """Additional columns for closed loops."""
-TEXTS = 2
+_TEXTS = 2
 """Number of text columns, which are the first."""
-CAPTION = (
+_CAPTION = (
     "Rates are those of each sending host, of payload, from the start of the traffic to its end; round-trip "
     "times are smoothed (RFC 6298). Frames lost are all of its priority. Writes of a closed loop last from "
     "their issue to the acknowledgement of their last byte."
 )
-"""Caption of the table."""
-
-
-CONNECTION_HEADS = (
+_CONNECTION_HEADS = (
     ("TCP", "traffic"), ("connection", ""), ("from", "host"), ("to", "host"), ("goodput", "Gb/s"),
     ("idle", "us"), ("segments", "resent"), ("timeouts", ""), ("RTT P99", "us"),
 )  # fmt: skip
 """Two lines of head for each column of single connections."""
-MAX_CONNECTIONS = 16
-CONNECTION_CAPTION = (
+_MAX_CONNECTIONS = 16
+_CONNECTION_CAPTION = (
     "Single connections, those with most timeouts first, then those that were idle for longest. Idle is the "
     "longest time between samples over which a connection delivered nothing; one with a rate is idle between "
     "two writes."
 )
-"""Caption of the table of connections."""
+_UNITS = ("Gb/s", "%", "us", "1/s")
 
 
 def connections_of(trial: Trial) -> list[ConnectionResult]:
@@ -49,8 +47,19 @@ def connections_of(trial: Trial) -> list[ConnectionResult]:
     return connection_results(trial.tables) if has_tables else []
 
 
-def connection_cells(result: ConnectionResult) -> list[str]:
-    """Return the cells of a connection, in the order of `CONNECTION_HEADS`."""
+def connection_table(trial: Trial) -> Table | None:
+    """Return a table of the first TCP connections of a trial, or `None` without a table of them."""
+    connections = connections_of(trial)
+    if not connections:
+        return None
+    columns = [_column(head, is_text=index == 0) for index, head in enumerate(_CONNECTION_HEADS)]
+    rows = [Row(_connection_cells(connection)) for connection in connections[:_MAX_CONNECTIONS]]
+    omitted = len(connections) - len(rows)
+    notes = [f"and {omitted:,} more; `fabricbench export --table connections` has all"] if omitted else []
+    return Table(columns, rows, _CONNECTION_CAPTION, "TCP connections", notes)
+
+
+def _connection_cells(result: ConnectionResult) -> list[str]:
     return [
         result.tcp,
         str(result.connection),
@@ -64,25 +73,12 @@ def connection_cells(result: ConnectionResult) -> list[str]:
     ]
 
 
-def connection_table(trial: Trial, *, colour: bool = False) -> str:
-    """Return a table of the first TCP connections of a trial; empty if there are none.
-
-    Args:
-        trial: A finished trial.
-        colour: Use the styles of a terminal.
-    """
-    connections = connections_of(trial)
-    if not connections:
-        return ""
-    heads = [
-        Column(tuple(line for line in head if line), is_text=index == 0)
-        for index, head in enumerate(CONNECTION_HEADS)
-    ]
-    rows = [Row(connection_cells(connection)) for connection in connections[:MAX_CONNECTIONS]]
-    lines = [styled("TCP connections", Style.BOLD, colour=colour), render(heads, rows, colour=colour)]
-    if len(connections) > MAX_CONNECTIONS:
-        lines.append(f"and {len(connections) - MAX_CONNECTIONS:,} more; export --table connections has all")
-    return "\n".join(lines)
+def _column(head: tuple[str, str], *, is_text: bool) -> Column:
+    """Return a column; the second line of its head is a unit or a part of its title."""
+    first, second = head
+    lines = tuple(filter(None, head))
+    title = first if second in _UNITS else " ".join(lines)
+    return Column(title, second if second in _UNITS else "", is_text, lines)
 
 
 def results_of(trial: Trial) -> list[TcpResult]:
@@ -90,14 +86,29 @@ def results_of(trial: Trial) -> list[TcpResult]:
     return tcp_results(trial.facts.run_spec, trial.summary or {})
 
 
-def heads_of(results: Iterable[TcpResult]) -> tuple[tuple[str, str], ...]:
-    """Return two lines of head for each column that the results need."""
-    return HEADS + WRITE_HEADS if any(result.writes_per_s is not None for result in results) else HEADS
+def tcp_table(labelled: Sequence[tuple[str, Trial]], focus: Trial | None = None) -> Table | None:
+    """Return a table of the TCP traffic of trials, one line for each, or `None` without any.
+
+    Args:
+        labelled: Trials with their labels.
+        focus: The trial of the detailed plots.
+    """
+    results = [(label, trial, result) for label, trial in labelled for result in results_of(trial)]
+    if not results:
+        return None
+    has_writes = any(result.writes_per_s is not None for _, _, result in results)
+    heads = _HEADS + _WRITE_HEADS if has_writes else _HEADS
+    columns = [Column("trial", is_text=True)]
+    columns += [_column(head, is_text=index < _TEXTS) for index, head in enumerate(heads)]
+    rows = [
+        Row([label, *_cells(result)[: len(heads)]], focus=trial is focus) for label, trial, result in results
+    ]
+    return Table(columns, rows, _CAPTION, "TCP traffic, each sending host")
 
 
-def cells(result: TcpResult, columns: int = len(HEADS)) -> list[str]:
-    """Return the cells of one result, in the order of `HEADS` and `WRITE_HEADS`, cut to `columns`."""
-    texts = [
+def _cells(result: TcpResult) -> list[str]:
+    """Return the cells of one result, in the order of `_HEADS` and `_WRITE_HEADS`."""
+    return [
         result.name,
         result.congestion,
         str(result.senders),
@@ -117,25 +128,3 @@ def cells(result: TcpResult, columns: int = len(HEADS)) -> list[str]:
         number(result.write_us_p99, 4),
         number(result.write_us_max, 4),
     ]
-    return texts[:columns]
-
-
-def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) -> str:
-    """Return a table of the TCP traffic of trials, one line for each; empty if there is none.
-
-    Args:
-        labelled: Trials with their labels.
-        colour: Use the styles of a terminal.
-    """
-    results = [(label, result) for label, trial in labelled for result in results_of(trial)]
-    if not results:
-        return ""
-    columns = heads_of(result for _, result in results)
-    rows = [Row([label, *cells(result, len(columns))]) for label, result in results]
-    heads = [Column(("trial",), is_text=True)]
-    heads += [
-        Column(tuple(line for line in head if line), is_text=index < TEXTS)
-        for index, head in enumerate(columns)
-    ]
-    title = styled("TCP traffic, each sending host", Style.BOLD, colour=colour)
-    return f"{title}\n{render(heads, rows, colour=colour)}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.summary.job_summary import Summary, summary_of
 from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text, value_text
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.results.axes import axes_label
 from fabricbench.results.hosts import clock_error_ms
@@ -22,6 +25,7 @@ from fabricbench.store.catalog.trial import to_json
 NO_PARTNER: Final = "no complete trial of the simulator has this run spec"
 METRICS: Final = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s")
 """Compared metrics, those of nccl-tests."""
+_CAUSES: Final = 4
 
 
 class NoTwinError(Exception):
@@ -137,6 +141,50 @@ def _group(rows: Sequence[TwinRow]) -> TwinGroup:
     twins, trend = with_trend([row.twin for row in rows])
     rows_with_trend = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
     return TwinGroup(rows_with_trend, trend)
+
+
+def twin_tables(groups: Sequence[TwinGroup]) -> list[Table]:
+    """Return a table for each job: measured and predicted times and bandwidths, deviation, likely causes."""
+    return [_table(group) for group in groups]
+
+
+def _table(group: TwinGroup) -> Table:
+    metrics = [BY_NAME[name] for name in METRICS]
+    columns = [Column("size", is_text=True, head=("data", "size"))]
+    columns += [
+        Column(f"{side} {metric.label}", metric.unit, head=(side, *metric.lines))
+        for side in ("measured", "predicted")
+        for metric in metrics
+    ]
+    columns.append(Column("deviation", "%"))
+    notes = [f"trend: {trend_text(group.trend)}"] if group.trend else []
+    notes += [note for row in group.rows for note in _notes(row)]
+    return Table(columns, [_row(row) for row in group.rows], title=group.title, notes=notes)
+
+
+def _row(row: TwinRow) -> Row:
+    metrics = [BY_NAME[name] for name in METRICS]
+    twin, predicted = row.twin, row.twin.predicted
+    measured = [value_text(row.measured, twin.measured, metric) for metric in metrics]
+    predictions = [
+        metric_text(metric, predicted.value(metric.name) if predicted else None) for metric in metrics
+    ]
+    deviation = "-" if twin.deviation_percent is None else f"{twin.deviation_percent:+.2f}"
+    return Row([row.size, *measured, *predictions, deviation])
+
+
+def _notes(row: TwinRow) -> Iterator[str]:
+    """Yield why there is no prediction, or the likely causes and the slowest ranks."""
+    if row.missing:
+        yield f"{row.size}: {row.missing}"
+    yield from (f"{row.size}: {cause.text}" for cause in row.twin.causes[:_CAUSES])
+    slowest = [
+        f"{pair.src_rank} to {pair.dst_rank} ({pair.ratio:.2f} times)"
+        for pair in row.twin.slowest
+        if pair.ratio > 1
+    ]
+    if slowest and row.twin.causes:
+        yield f"{row.size}: slowest ranks against the prediction: {', '.join(slowest)}"
 
 
 def twins_json(groups: Sequence[TwinGroup]) -> str:

@@ -5,7 +5,6 @@ A campaign runs plans over combinations of factor values (settings).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,27 +14,14 @@ from fabricbench.figures.campaign.factor_pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.plot import Plot
-from fabricbench.report.html.page_parts import (
-    Answer,
-    Cell,
-    Column,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.campaign import effect_tables, front_table, settings_table
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import axis_columns
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
-from fabricbench.report.studies.campaign import CampaignReport, effect_rows, per_cent, shares, value_text
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import count
-from fabricbench.results.axes import axis_heads
+from fabricbench.report.studies.campaign import CampaignReport, per_cent, value_text
 from fabricbench.results.studies.factor_effects import Front, Response, Setting, setting_text
-from fabricbench.words import counted
 
 _ENDS: Final = 10
 """Number of listed best settings, and of worst settings."""
@@ -121,13 +107,12 @@ def _sections(response: Response) -> list[Section]:
             PlotPart(f"{metric.name}-pair-{number}", plot, half=True)
             for number, plot in enumerate(pair_plots(response))
         ),
-        *([_effects_table(response), _shares_table(response)] if response.factors else []),
+        *(effect_tables(response, effects) if response.factors else []),
         *notes,
     ]
     settings = [
         *_plot(f"{metric.name}-parallel", parallel_plot(response)),
-        *_of_each_table(response),
-        _settings_table(response),
+        settings_table(response, _ENDS, _ROWS_MAX),
     ]
     return [
         Section(f"{metric.name}-effects", f"{title}: what each factor does", parts),
@@ -139,101 +124,10 @@ def _plot(name: str, plot: Plot | None) -> list[Part]:
     return [PlotPart(name, plot)] if plot else []
 
 
-def _effects_table(response: Response) -> TablePart:
-    columns = [Column("factor", numeric=False), Column("value", numeric=False)]
-    columns += [Column("mean", response.unit), Column("effect", "%"), Column("± 95 %", "%")]
-    rows = [
-        Row(
-            [
-                Cell(row["factor"]),
-                Cell(row["value"]),
-                Cell(value_text(response, row["mean"])),
-                Cell(per_cent(row["percent"], signed=True)),
-                Cell(per_cent(row["margin_percent"])),
-            ]
-        )
-        for row in effect_rows(response)
-    ]
-    caption = (
-        "The mean of the settings that have the value, and the effect against the mean of all settings, the "
-        "other factors being the same."
-    )
-    return TablePart(columns, rows, caption)
-
-
-def _shares_table(response: Response) -> TablePart:
-    columns = [Column("factor", numeric=False), Column("of the variance", "%")]
-    rows = [Row([Cell(source), Cell(per_cent(100 * share))]) for source, share in shares(response)]
-    caption = "Eta squared. What two factors explain together (x) is beyond what each explains alone."
-    return TablePart(columns, rows, caption)
-
-
-def _settings_table(response: Response) -> TablePart:
-    ranked = response.ranked()
-    best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
-    first = len(ranked) - len(worst)
-    ranked_settings = [*enumerate(best, 1), *enumerate(worst, first + 1)]
-    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in ranked_settings]
-    omitted = len(ranked) - len(rows)
-    caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
-    return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)
-
-
-def _of_each_table(response: Response) -> list[Part]:
-    """Return the table of the best setting of each plan and size."""
-    rows = [
-        Row([*_setting_cells(response, setting), Cell(count(response.as_good(setting)))])
-        for setting in response.best_of_each()[:_ROWS_MAX]
-    ]
-    columns = [*_setting_columns(response), Column("others", "as good")]
-    caption = (
-        "The best setting of each plan and size, and how many others of it the seeds do not tell from that "
-        "(Welch's test, 95 %)."
-    )
-    return [TablePart(columns, rows, caption)] if rows else []
-
-
-def _setting_columns(response: Response) -> list[Column]:
-    unit = response.unit
-    return [
-        *_factor_columns(response.names),
-        Column("mean", unit),
-        Column("± 95 %", unit),
-        Column("seeds"),
-    ]
-
-
-def _setting_cells(response: Response, setting: Setting) -> list[Cell]:
-    numbers = (setting.mean, setting.margin)
-    texts = (*setting.values, *(value_text(response, number) for number in numbers), str(setting.count))
-    return list(map(Cell, texts))
-
-
-def _factor_columns(names: Sequence[str]) -> list[Column]:
-    return [Column(below, above, numeric=False) for above, below in axis_heads(names)]
-
-
 def _front_section(front: Front) -> Section:
-    columns = [
-        *_factor_columns(front.names),
-        *(Column(metric.label or metric.name, metric.unit) for metric in front.metrics),
-    ]
-    rows = [
-        Row(
-            [
-                *map(Cell, front.settings[number]),
-                *(
-                    Cell(metric_text(metric, value))
-                    for metric, value in zip(front.metrics, front.points[number], strict=True)
-                ),
-            ]
-        )
-        for number in front.best[:_ROWS_MAX]
-    ]
-    none: list[Part] = [NotePart("No setting has both metrics.")]
-    table: list[Part] = [TablePart(columns, rows)]
-    parts = [*_plot("pareto", pareto_plot(front)), *(table if rows else none)]
-    return Section("pareto", "Pareto front", parts)
+    table = front_table(front, _ROWS_MAX)
+    parts = [table if table.rows else NotePart("No setting has both metrics.")]
+    return Section("pareto", "Pareto front", [*_plot("pareto", pareto_plot(front)), *parts])
 
 
 def _missing_section(report: CampaignReport) -> list[Section]:
@@ -241,12 +135,12 @@ def _missing_section(report: CampaignReport) -> list[Section]:
     if not missing.height:
         return []
     names = list(report.table.factors)
-    columns = [Column("trial", numeric=False), Column("status", numeric=False), *_factor_columns(names)]
+    columns = [Column("trial", is_text=True), Column("status", is_text=True), *axis_columns(names)]
     columns.append(Column("iteration"))
     rows = [
-        Row([Cell(str(value)) for value in row])
+        Row([str(value) for value in row])
         for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
     ]
     omitted = missing.height - len(rows)
     caption = f"And {omitted:,} more." if omitted else ""
-    return [Section("missing", "Without a record", [TablePart(columns, rows, caption)])]
+    return [Section("missing", "Without a record", [Table(columns, rows, caption)])]

@@ -8,19 +8,11 @@ from typing import Final
 
 from fabricbench import __version__
 from fabricbench.figures.links.loss_map import MAX_LINKS, loss_map
-from fabricbench.report.html.page_parts import (
-    Answer,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Section,
-    TablePart,
-    Tone,
-)
+from fabricbench.report.documents.table import Tone
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
-from fabricbench.report.studies.degradation import Degradation, change_text, columns_and_rows, notes
+from fabricbench.report.studies.degradation import Degradation, change_text, degradation_table, notes
 from fabricbench.results.studies.degradation import STOPPED
 from fabricbench.words import counted
 
@@ -93,4 +85,4 @@ def _map(degradation: Degradation, state: str) -> list[Part]:
 
 
 def _table(degradation: Degradation) -> list[Part]:
-    return [TablePart.of(*columns_and_rows(degradation)), *map(NotePart, notes(degradation))]
+    return [degradation_table(degradation), *map(NotePart, notes(degradation))]

@@ -7,21 +7,12 @@ from pathlib import Path
 
 from fabricbench import __version__
 from fabricbench.figures.results.expected_curve import expected_plot
-from fabricbench.report.html.page_parts import (
-    Answer,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.studies import cluster_curves, expected
 from fabricbench.report.studies.cluster_curves import ClusterExpectation
 from fabricbench.report.studies.expected import Expectation
-from fabricbench.report.terminal.text_table import number
 from fabricbench.results.studies.cluster_curve import Curve
 from fabricbench.results.studies.expected_curve import ExpectedSeries
 from fabricbench.words import data_size
@@ -85,7 +76,7 @@ def _curve_section(expectation: ClusterExpectation, curve: Curve) -> Section:
     series = cluster_curves.curve_series(expectation, curve)
     parts: list[Part] = [
         PlotPart(f"curve-{curve.collective}", expected_plot([series])),
-        TablePart.of(*cluster_curves.curve_table(expectation, curve)),
+        cluster_curves.curve_table(expectation, curve),
     ]
     return Section(curve.collective, cluster_curves.curve_title(curve), parts)
 
@@ -109,7 +100,7 @@ def _plan_page(expectation: Expectation, benchmarks: Mapping[str, str]) -> Page:
         focus="Expected results",
         answers=[_largest(one) for one in series],
         sections=[
-            Section("curves", "Bus bandwidth", [*plots, TablePart.of(*expected.range_table(expectation))]),
+            Section("curves", "Bus bandwidth", [*plots, expected.range_table(expectation)]),
             *notes,
             Section("acceptance", "Acceptance", limits),
         ],

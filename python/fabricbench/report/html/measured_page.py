@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabricbench.analysis.record.run_spec import MEASURED
-from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_values
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    FactsPart,
-    NotePart,
-    Page,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_table
+from fabricbench.report.html.page_parts import FactsPart, NotePart, Page, Part, Section, TextPart
 from fabricbench.report.html.sections.summary import bandwidth_section, summary_section
 from fabricbench.results.result_rows import ResultRow
 from fabricbench.store import Trial
@@ -63,7 +52,5 @@ def _file(focus: Trial) -> TextPart:
 
 
 def _printed_parts(focus: Trial) -> list[Part]:
-    columns = [Column("printed", numeric=False), Column("value")]
-    printed = [Row([Cell(name), Cell(value)]) for name, value in printed_values(focus)]
-    table: list[Part] = [TablePart(columns, printed)] if printed else []
-    return [FactsPart(measured_facts(focus)), *table, NotePart(NO_CHUNKS)]
+    table = printed_table(focus)
+    return [FactsPart(measured_facts(focus)), *([table] if table else []), NotePart(NO_CHUNKS)]

@@ -2,64 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from fabricbench.figures.plot import Plot
-from fabricbench.report.terminal import text_table
-
-Tone = Literal["", "good", "bad", "muted"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: its title, the unit below it, and whether it holds numbers (set flush right)."""
-
-    title: str
-    unit: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell: its text, small lines below it, tone, and link target in the page."""
-
-    text: str
-    below: Sequence[str] = ()
-    tone: Tone = ""
-    href: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row; `focus` marks the trial that the detailed plots show."""
-
-    cells: Sequence[Cell]
-    focus: bool = False
-
-
-@dataclass(frozen=True)
-class TablePart:
-    """A table with a caption, without empty columns."""
-
-    columns: Sequence[Column]
-    rows: Sequence[Row]
-    caption: str = ""
-    kind: Literal["table"] = "table"
-
-    @classmethod
-    def of(
-        cls, columns: Sequence[text_table.Column], rows: Sequence[text_table.Row], caption: str = ""
-    ) -> TablePart:
-        """Return a table of the terminal as a part of a page; its red rows are bad."""
-        heads = [Column(column.head[0], " ".join(column.head[1:]), not column.is_text) for column in columns]
-        tones: Mapping[text_table.Style, Tone] = {text_table.Style.RED: "bad"}
-        return cls(
-            heads,
-            [Row([Cell(text, tone=tones.get(row.style, "")) for text in row.cells]) for row in rows],
-            caption,
-        )
+from fabricbench.report.documents.table import Table, Tone
 
 
 @dataclass(frozen=True)
@@ -104,7 +52,7 @@ class NotePart:
     kind: Literal["note"] = "note"
 
 
-Part = TablePart | FactsPart | TextPart | PlotPart | NotePart
+Part = Table | FactsPart | TextPart | PlotPart | NotePart
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.diagnosis import insight_of
+from fabricbench.report.documents.table import Tone
 from fabricbench.report.html.measured_page import measured_page
-from fabricbench.report.html.page_parts import Page, Section, Tone
+from fabricbench.report.html.page_parts import Page, Section
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.html.sections.about import facts_section, model_section, plan_section
 from fabricbench.report.html.sections.answers import answers

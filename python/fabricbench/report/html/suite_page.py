@@ -15,24 +15,15 @@ from fabricbench.analysis.comparison.repeatability import Repeated
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import subject_of
-from fabricbench.report.documents.observation_points import VALUES, point_text, points_of
-from fabricbench.report.html.page_parts import (
-    Answer,
-    Cell,
-    Column,
-    NotePart,
-    Page,
-    Part,
-    PlotPart,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-    Tone,
-)
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.observation_points import points_of, points_table
+from fabricbench.report.documents.search import search_table
+from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import axis_columns, size_column
+from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
-from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport
+from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport, results_table
 from fabricbench.report.studies.tested_fabric import (
     CONFIGURATION,
     buffer_text,
@@ -42,9 +33,7 @@ from fabricbench.report.studies.tested_fabric import (
     topology_text,
     transport_text,
 )
-from fabricbench.report.terminal.text_table import fixed
-from fabricbench.results.axes import axis_heads, axis_names, axis_values
-from fabricbench.results.sizes import size_title
+from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.studies.suite_metrics import KpiRow
 from fabricbench.store import Trial
 from fabricbench.words import counted
@@ -161,9 +150,9 @@ def _dut(trials: Sequence[Trial]) -> list[Part]:
     return [_facts(facts), NotePart(note)]
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> TablePart:
-    columns = [Column("parameter", numeric=False), Column("value", numeric=False)]
-    return TablePart(columns, [Row([Cell(name), Cell(value)]) for name, value in facts])
+def _facts(facts: Sequence[tuple[str, str]]) -> Table:
+    columns = [Column("parameter", is_text=True), Column("value", is_text=True)]
+    return Table(columns, [Row([Cell(name), Cell(value)]) for name, value in facts])
 
 
 def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
@@ -185,15 +174,15 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
 
 def _configuration(report: SuiteReport) -> list[Part]:
     """Return the switch settings of each test."""
-    columns = [Column("test", numeric=False), *(Column(title, numeric=False) for title, _ in CONFIGURATION)]
+    columns = [Column("test", is_text=True), *(Column(title, is_text=True) for title, _ in CONFIGURATION)]
     rows = []
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
         settings = [each_once(specs, text) for _, text in CONFIGURATION]
         cells = [_settings_cell(texts) for texts in settings]
-        rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
+        rows.append(Row([Cell(test.title, href=f"#{test.anchor}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
-    return [TablePart(columns, rows, caption)]
+    return [Table(columns, rows, caption)]
 
 
 def _settings_cell(texts: Sequence[str]) -> Cell:
@@ -233,53 +222,20 @@ def _hosts(report: SuiteReport) -> list[Part]:
         *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
     ]
     rows = [
-        Row([Cell(test.title), Cell(transport_text([trial.facts.run_spec for trial in test.trials]))])
+        Row([test.title, transport_text([trial.facts.run_spec for trial in test.trials])])
         for test in report.tests
         if test.trials
     ]
-    table = TablePart([Column("test", numeric=False), Column("transport", numeric=False)], rows)
+    table = Table([Column("test", is_text=True), Column("transport", is_text=True)], rows)
     return [_facts(facts), table]
-
-
-def _key(test: TestReport) -> str:
-    return f"test-{test.plan}"
 
 
 def _results(report: SuiteReport) -> list[Part]:
     """Return the list of tests with the range of their primary metrics and the indicative values."""
-    titles = ("category", "test", "plan")
-    columns = [Column("5.", numeric=False), *(Column(title, numeric=False) for title in titles)]
-    columns += [Column("trials"), Column("primary KPI", numeric=False), Column("least"), Column("most")]
-    columns += [Column("indicative", numeric=False), Column("ended", numeric=False)]
-    rows = []
-    for number, test in enumerate(report.tests, 1):
-        means = [value.mean for _, value in test.repeated()]
-        kpi = test.primary
-        ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["–", "–"]
-        tone: Tone = "bad" if test.error or test.rejected else ""
-        rows.append(
-            Row(
-                [
-                    Cell(str(number)),
-                    Cell(test.category),
-                    Cell(test.title, href=f"#{_key(test)}"),
-                    Cell(test.plan, tone="muted"),
-                    Cell(str(test.tried or len(test.trials))),
-                    Cell(kpi.full_title),
-                    *map(Cell, ends),
-                    Cell(kpi.reference, tone="muted"),
-                    Cell(test.state, tone=tone),
-                ]
-            )
-        )
-    caption = (
-        "Least and most over the cases of a test. Indicative values are the document's own, as context: they "
-        "judge nothing."
-    )
-    return [TablePart(columns, rows, caption), _formulas(report)]
+    return [results_table(report), _formulas(report)]
 
 
-def _formulas(report: SuiteReport) -> TablePart:
+def _formulas(report: SuiteReport) -> Table:
     """Return each KPI of the tests by its name in the document, with its formula."""
     titles = ("KPI", "unit", "seen at", "metric", "formula")
     kpis = dict.fromkeys(kpi for test in report.tests for kpi in test.kpis)
@@ -288,13 +244,13 @@ def _formulas(report: SuiteReport) -> TablePart:
             [
                 *map(Cell, (kpi.title, kpi.unit, str(kpi.declared.point))),
                 Cell(kpi.metric, tone="muted"),
-                Cell(kpi.formula),
+                kpi.formula,
             ]
         )
         for kpi in kpis
     ]
     caption = "The KPIs of the tests and their formulas, from the columns of the record."
-    return TablePart([Column(title, numeric=False) for title in titles], rows, caption)
+    return Table([Column(title, is_text=True) for title in titles], rows, caption)
 
 
 def _tests(report: SuiteReport) -> Iterator[Section]:
@@ -302,12 +258,16 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts: list[Part] = [*_plots(test)]
         parts += [NotePart(test.description)] if test.description else []
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
-        parts += [_search_table(test)] if test.search_results else []
+        parts += [search_table(test.plan, test.search_results, test.tried)] if test.search_results else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
         yield Section(
-            _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
+            test.anchor,
+            f"5.{number} {test.title}",
+            parts,
+            f"{test.category} · {test.plan}",
+            in_contents=False,
         )
 
 
@@ -325,54 +285,13 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
 
 
-def _search_table(test: TestReport) -> TablePart:
-    """Return for each case the value that passes, and the nearest that does not."""
-    first = test.search_results[0]
-    columns = [Column("variant", numeric=False)]
-    columns += [
-        Column(below, above, numeric=False) for above, below in axis_heads([name for name, _ in first.axes])
-    ]
-    columns += [Column("holds", first.field), Column("does not", first.field), Column("values tried")]
-    rows = [
-        Row(
-            [
-                Cell(case.variant),
-                *(Cell(value) for _, value in case.axes),
-                Cell(case.holds or "–", tone="" if case.holds else "bad"),
-                Cell(case.fails or "–"),
-                Cell(str(case.tried)),
-            ]
-        )
-        for case in test.search_results
-    ]
-    direction = "highest" if first.is_highest else "lowest"
-    caption = (
-        f"Binary search of the {direction} value for which the criteria hold, "
-        f"in {counted(test.tried, 'trial')}."
-    )
-    return TablePart(columns, rows, caption)
-
-
 def _points(test: TestReport) -> list[Part]:
     """Return the values from each class of observation point for one trial, side by side."""
     row = test.rows[-1]
     points = points_of(row.trial)
     if points is None:
         return [NotePart("Observation points are not known of what was measured elsewhere.")]
-    titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
-    columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
-    rows = [
-        Row(
-            [
-                Cell(point.title),
-                Cell(point.unit),
-                *(Cell(point_text(getattr(point, name))) for name in VALUES),
-            ]
-        )
-        for point in points.rows
-    ]
-    caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
-    return [TablePart(columns, rows, caption)]
+    return [points_table(points), NotePart(f"Of one trial: {row.label}, trial {row.trial.id}.")]
 
 
 def _kpi_table(test: TestReport) -> list[Part]:
@@ -386,15 +305,15 @@ def _kpi_table(test: TestReport) -> list[Part]:
     names = axis_names(trials)
     has_variants = any(trial.facts.reference for trial in trials)
     has_jobs = len({row.first.summary.job for row in rows}) > 1
-    columns = [Column("variant", numeric=False)] if has_variants else []
-    columns += [Column("job", numeric=False)] if has_jobs else []
-    columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
-    columns.append(Column(size_title(trials)))
+    columns = [Column("variant", is_text=True)] if has_variants else []
+    columns += [Column("job", is_text=True)] if has_jobs else []
+    columns += axis_columns(names)
+    columns.append(size_column(trials))
     columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
     case_columns = len(columns) - len(kpis)
     cells = []
     if any(kpi.reference for kpi in kpis):
-        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (case_columns - 1)]
+        indicative: list[Cell | str] = [Cell("indicative", tone="muted"), *[""] * (case_columns - 1)]
         cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
     for row, absent in zip(rows, test.absent, strict=False):
         case_cells = [Cell(row.trial.facts.variant)] if has_variants else []
@@ -402,7 +321,7 @@ def _kpi_table(test: TestReport) -> list[Part]:
         case_cells += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
         cells.append(Row([*case_cells, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
     notes = [NotePart(text) for text in reasons.texts()]
-    return [TablePart(columns, cells, _caption(test)), *notes]
+    return [Table(columns, cells, _caption(test)), *notes]
 
 
 class _Reasons:
@@ -454,11 +373,11 @@ def _caption(test: TestReport) -> str:
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
     anomalies = list(report.anomalies())
-    columns = [Column("test", numeric=False), Column("what", numeric=False)]
+    columns = [Column("test", is_text=True), Column("what", is_text=True)]
     parts: list[Part] = [
-        TablePart(
+        Table(
             columns,
-            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
+            [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
         if anomalies
@@ -466,27 +385,24 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     ]
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
-        rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
-        parts.append(TablePart(columns, rows, "Deviations from the procedures of the document."))
+        rows = [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in deviations]
+        parts.append(Table(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
-        rows = [
-            Row([Cell(omitted.category), Cell(omitted.title), Cell(omitted.reason)])
-            for omitted in report.omitted
-        ]
-        parts.append(TablePart([Column(title, numeric=False) for title in titles], rows, "Not carried out."))
+        rows = [Row([omitted.category, omitted.title, omitted.reason]) for omitted in report.omitted]
+        parts.append(Table([Column(title, is_text=True) for title in titles], rows, "Not carried out."))
     return parts
 
 
 def _repeatability(report: SuiteReport) -> list[Part]:
     """Return iterations and coefficients of variation of primary metrics, with each test's worst case."""
     titles = ("test", "primary KPI", "worst case")
-    columns = [Column(titles[0], numeric=False), Column(titles[1], numeric=False), Column("iterations")]
+    columns = [Column(titles[0], is_text=True), Column(titles[1], is_text=True), Column("iterations")]
     columns += [
         Column("cases"),
         Column("median CV", "%"),
         Column("largest CV", "%"),
-        Column(titles[2], numeric=False),
+        Column(titles[2], is_text=True),
     ]
     rows = []
     for test in report.tests:
@@ -499,13 +415,13 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         rows.append(
             Row(
                 [
-                    Cell(test.title, href=f"#{_key(test)}"),
-                    Cell(test.primary.title),
-                    Cell(str(test.iterations)),
-                    Cell(str(len(test.rows))),
-                    Cell(fixed(median, 2)),
-                    Cell(fixed(worst[0], 2) if worst else "-"),
-                    Cell(worst[1].label if worst else ""),
+                    Cell(test.title, href=f"#{test.anchor}"),
+                    test.primary.title,
+                    str(test.iterations),
+                    str(len(test.rows)),
+                    fixed(median, 2),
+                    fixed(worst[0], 2) if worst else "-",
+                    worst[1].label if worst else "",
                 ]
             )
         )
@@ -515,4 +431,4 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         "deviation over the mean; 5 % is what the document gives as typical of runs in a laboratory, and "
         "judges nothing."
     )
-    return [TablePart(columns, rows), NotePart(note)]
+    return [Table(columns, rows), NotePart(note)]

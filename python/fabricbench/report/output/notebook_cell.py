@@ -7,7 +7,7 @@ from html import escape
 
 from fabricbench.metrics import View
 from fabricbench.report.documents.columns import run_columns
-from fabricbench.report.terminal.table_cells import full_label, value_text
+from fabricbench.report.documents.table_cells import full_label, value_text
 from fabricbench.results.job_reports import JobReport
 
 _ROWS_MAX = 50

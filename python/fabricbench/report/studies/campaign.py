@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from fabricbench.analysis.factorial.effects import Effects
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.output import csv_escaping
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import number
 from fabricbench.results.studies.factor_effects import CampaignTable, Front, Response, Setting, front_of
 
 if TYPE_CHECKING:

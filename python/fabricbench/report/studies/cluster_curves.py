@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.studies.expected import (
     NCCL_MARGIN,
@@ -20,7 +22,7 @@ from fabricbench.report.studies.expected import (
     nccl_size,
     rounded_down,
 )
-from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.studies.cluster_curve import CollectiveTimes, Curve, Point, curve_of
 from fabricbench.results.studies.expected import Range
 from fabricbench.results.studies.expected_curve import ExpectedPoint, ExpectedSeries
@@ -132,7 +134,7 @@ def cluster_text(expectation: ClusterExpectation, *, colour: bool) -> str:
     parts = [styled(f"{expectation.title}: {expectation.source}", Style.BOLD, colour=colour)]
     for curve in expectation.curves:
         title = styled(curve_title(curve), Style.BOLD, colour=colour)
-        parts.append(f"{title}\n{render(*curve_table(expectation, curve), colour=colour)}")
+        parts.append(f"{title}\n{render(curve_table(expectation, curve), colour=colour)}")
     parts.append("\n".join(textwrap.fill(line, _WIDTH) for line in legend(expectation)))
     return "\n\n".join(parts)
 
@@ -142,19 +144,19 @@ def curve_title(curve: Curve) -> str:
     return f"{curve.collective}, {curve.ranks} ranks"
 
 
-def curve_table(expectation: ClusterExpectation, curve: Curve) -> tuple[list[Column], list[Row]]:
+def curve_table(expectation: ClusterExpectation, curve: Curve) -> Table:
     """Return the table of a curve: NCCL's choice, results, bound and gain at each size."""
     names = [name for name in _RANGE if expectation.seeds > 1 or name == "median"]
     has_range = len(names) > 1
     columns = [
-        Column(("size",)),
-        *(Column((name,), is_text=True) for name in ("algorithm", "protocol")),
-        Column(("channels",)),
-        Column(("time us",)),
-        *(Column(("busbw GB/s",) if not has_range else ("busbw", name)) for name in names),
-        Column(("ideal %",)),
-        Column(("bound",), is_text=True),
-        Column(("gain",)),
+        Column("size"),
+        *(Column(name, is_text=True) for name in ("algorithm", "protocol")),
+        Column("channels"),
+        Column("time us"),
+        *(Column("busbw", name) if has_range else Column("busbw GB/s") for name in names),
+        Column("ideal %"),
+        Column("bound", is_text=True),
+        Column("gain"),
     ]
     rows = []
     for point in curve.points:
@@ -176,7 +178,7 @@ def curve_table(expectation: ClusterExpectation, curve: Curve) -> tuple[list[Col
                 ]
             )
         )
-    return columns, rows
+    return Table(columns, rows)
 
 
 def choice_text(point: Point) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from fabricbench.report.documents.numbers import number
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, number, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.studies.degradation import (
     STOPPED,
     Degraded,
@@ -22,7 +24,6 @@ from fabricbench.work import pattern_of
 
 _SMALL: Final = 0.0005
 """Change below which nothing is lost, as a fraction."""
-_PLURALS: Final = {"switch": "switches"}
 _MODELS: Final = {"flow": "flow model", "sim": "packets"}
 
 
@@ -107,31 +108,31 @@ def degradation_of(
     )
 
 
-def columns_and_rows(degradation: Degradation) -> tuple[list[Column], list[Row]]:
+def degradation_table(degradation: Degradation) -> Table:
     """Return the table: a row for each group and state, a column for each job."""
     columns = [
-        Column(("elements",)),
-        Column(("",), is_text=True),
-        Column(("such as",), is_text=True),
-        Column(("state",), is_text=True),
-        *(Column((job,)) for job in degradation.jobs),
-        Column(("run",)),
+        Column("elements"),
+        Column("", is_text=True),
+        Column("such as", is_text=True),
+        Column("state", is_text=True),
+        *(Column(job) for job in degradation.jobs),
+        Column("run"),
     ]
     rows = [
         Row(
             [
                 f"{len(row.elements):,}",
-                _PLURALS.get(row.kind, plural(2, row.kind)) if len(row.elements) > 1 else row.kind,
+                plural(len(row.elements), row.kind),
                 (row.computed or row.elements)[0],
                 row.state,
                 *(change_text(effect) for effect in row.effects),
                 str(len(row.computed)) if row.computed else "-",
             ],
-            Style.RED if row.worst == STOPPED else Style.PLAIN,
+            "bad" if row.worst == STOPPED else "",
         )
         for row in degradation.rows
     ]
-    return columns, rows
+    return Table(columns, rows)
 
 
 def change_text(effect: Effect) -> str:
@@ -156,9 +157,8 @@ def _percent(change: float) -> str:
 def degradation_text(degradation: Degradation, *, colour: bool) -> str:
     """Format the table, the worst first, and what its columns mean."""
     head = f"{degradation.name}: change of the bandwidth by one degraded element"
-    columns, rows = columns_and_rows(degradation)
-    parts = [styled(head, Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
-    return "\n\n".join([*parts, "\n".join(notes(degradation))])
+    table = render(degradation_table(degradation), colour=colour)
+    return "\n\n".join([styled(head, Style.BOLD, colour=colour), table, "\n".join(notes(degradation))])
 
 
 def notes(degradation: Degradation) -> Iterator[str]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 from fabricbench.analysis.causes.diagnosis import CAUSES
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE
 from fabricbench.report.documents.diagnosis import insight_of
+from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.studies.bounds import Bounded
 from fabricbench.results.studies.expected import (
     SLOWEST,
@@ -136,7 +137,7 @@ def _leading_causes(trial: Trial) -> list[str]:
 def expectation_text(expectation: Expectation, *, colour: bool) -> str:
     """Format the ranges, their causes and the limits."""
     head = f"{expectation.plan}: {source_text(expectation)}"
-    table = render(*range_table(expectation), colour=colour)
+    table = render(range_table(expectation), colour=colour)
     sections = [
         "\n".join([styled(title, Style.BOLD, colour=colour), *(f"- {line}" for line in lines)])
         for title, lines in notes(expectation)
@@ -161,16 +162,16 @@ def notes(expectation: Expectation) -> Iterator[tuple[str, list[str]]]:
     yield from ((title, lines) for title, lines in parts.items() if lines)
 
 
-def range_table(expectation: Expectation) -> tuple[list[Column], list[Row]]:
+def range_table(expectation: Expectation) -> Table:
     """Return the table of ranges and limits of each size, variant, job and metric."""
     has_choice = any(result.choice for result in expectation.main)
-    columns = [Column((name,), is_text=True) for name in ("size", "variant", "job")]
-    columns += [Column(NCCL_HEAD, is_text=True)] if has_choice else []
-    columns.append(Column(("metric",), is_text=True))
-    columns += [Column((name,)) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
-    columns += [Column(("spread", "%")), Column(("accept",), is_text=True)]
+    columns = [Column(name, is_text=True) for name in ("size", "variant", "job")]
+    columns += [Column(*NCCL_HEAD, is_text=True)] if has_choice else []
+    columns.append(Column("metric", is_text=True))
+    columns += [Column(name) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
+    columns += [Column("spread", "%"), Column("accept", is_text=True)]
     has_bounds = any(result.gains for result in expectation.main)
-    columns += [Column(("bound",), is_text=True), Column(("gain if", "lifted"))] if has_bounds else []
+    columns += [Column("bound", is_text=True), Column("gain if", "lifted")] if has_bounds else []
     rows: list[Row] = []
     for result in expectation.main:
         limits = {limit.metric: limit for limit in result.limits}
@@ -197,8 +198,8 @@ def range_table(expectation: Expectation) -> tuple[list[Column], list[Row]]:
                 )
             )
         if not result.ranges:
-            rows.append(Row([*heads, "incomplete", *[""] * (9 if has_bounds else 7)], Style.RED))
-    return columns, rows
+            rows.append(Row([*heads, "incomplete", *[""] * (9 if has_bounds else 7)], "bad"))
+    return Table(columns, rows)
 
 
 def _bound_cells(result: Expected, row: int) -> list[str]:

@@ -11,9 +11,10 @@ from fabricbench.analysis.causes.finding import Remedy
 from fabricbench.analysis.causes.remedies import promising
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE
 from fabricbench.report.documents.diagnosis import Insight, finding_object, remedy_object
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import heading, metric_text, sized
 from fabricbench.report.terminal.diagnosis import why_text
-from fabricbench.report.terminal.table_cells import heading, metric_text, sized
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.job_reports import JobReport
 from fabricbench.store import Trial
 from fabricbench.words import plural
@@ -134,18 +135,18 @@ def _state(job: JobReport) -> str:
 def _tried_text(explanation: Explanation, *, colour: bool) -> str:
     if not explanation.tried:
         return "nothing to try: no remedy is a setting of the plan"
-    columns = [Column((name,), is_text=True) for name in ("change", "job")]
-    columns += [Column(("time", "ms")), Column(("ideal", "%")), Column(("times", "faster"))]
-    columns += [Column(("trial",), is_text=True)]
+    columns = [Column(name, is_text=True) for name in ("change", "job")]
+    columns += [Column("time", "ms"), Column("ideal", "%"), Column("times", "faster")]
+    columns += [Column("trial", is_text=True)]
     rows = [_row("none", job, job, None, explanation.trial.id) for job in explanation.jobs]
     rows += [row for attempt in explanation.tried for row in _rows(attempt, explanation.jobs)]
-    title = styled("remedies tried, the best first", Style.BOLD, colour=colour)
-    return "\n".join([title, render(columns, rows, colour=colour), _verdict(explanation)])
+    table = Table(columns, rows, title="remedies tried, the best first", notes=[_verdict(explanation)])
+    return render(table, colour=colour)
 
 
 def _rows(tried: Tried, jobs: Sequence[JobReport]) -> list[Row]:
     if tried.refused:
-        return [Row([tried.remedy.options, "", "", "", "", f"not run: {tried.refused}"], Style.RED)]
+        return [Row([tried.remedy.options, "", "", "", "", f"not run: {tried.refused}"], "bad")]
     return [
         _row(tried.remedy.options, job, tried.of(job), tried.gain_of(job), tried.jobs[0].trial.id)
         for job in jobs
@@ -157,7 +158,7 @@ def _row(change: str, job: JobReport, now: JobReport | None, gain: float | None,
     values = [metric_text(metric, now.summary.value(metric.name) if now else None) for metric in _SHOWN]
     state = trial if is_complete or now is None else f"{trial}, {now.summary.status}"
     times = "" if gain is None else f"{gain:.4g}"
-    return Row([change, job.summary.job, *values, times, state], Style.PLAIN if is_complete else Style.RED)
+    return Row([change, job.summary.job, *values, times, state], "" if is_complete else "bad")
 
 
 def _verdict(explanation: Explanation) -> str:

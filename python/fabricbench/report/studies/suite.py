@@ -14,10 +14,12 @@ from typing import Any, Final
 from fabricbench.analysis.comparison.repeatability import Repeated
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
 from fabricbench.report.documents.criteria import judgement_text
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.studies.missing_values import absences
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.studies.suite_metrics import KpiRow, kpi_rows
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
@@ -120,6 +122,11 @@ class TestReport:
     error: str = ""
     search_results: Sequence[Searched] = ()
     tried: int = 0
+
+    @property
+    def anchor(self) -> str:
+        """Anchor of its section in the page."""
+        return f"test-{self.plan}"
 
     @cached_property
     def rows(self) -> list[KpiRow]:
@@ -277,41 +284,46 @@ def _lost(test: TestReport) -> Iterator[str]:
         yield f"frames lost in {trials} of {counted(len(test.trials), 'trial')}: {', '.join(loss_texts)}"
 
 
-def suite_table(report: SuiteReport, *, colour: bool) -> str:
-    """Format one line for each test: the range of its primary metric, and its repeatability."""
+def results_table(report: SuiteReport) -> Table:
+    """Return one line for each test: the range of its primary metric, and its repeatability."""
     columns = [
-        Column(("test",), is_text=True),
-        Column(("plan",), is_text=True),
-        Column(("trials",)),
-        Column(("primary KPI",), is_text=True),
-        Column(("least",)),
-        Column(("most",)),
-        Column(("CV", "%")),
-        Column(("ended",), is_text=True),
+        Column("test", is_text=True),
+        Column("plan", is_text=True),
+        Column("trials"),
+        Column("primary KPI", is_text=True),
+        Column("least"),
+        Column("most"),
+        Column("CV", "%"),
+        Column("ended", is_text=True),
     ]
-    rows = [Row(_line(test), _style(test)) for test in report.tests]
-    lines = [f"{report.title}: {report.extent}", render(columns, rows, colour=colour)]
-    anomalies = [f"{test.plan}: {text}" for test, text in report.anomalies()]
-    return "\n".join([*lines, *([f"anomalies: {len(anomalies)}"] if anomalies else []), *anomalies])
+    caption = (
+        "Least and most over the cases of a test. CV is the largest coefficient of variation of the primary "
+        "KPI. Indicative values are the document's own, as context: they judge nothing."
+    )
+    return Table(columns, [_line(test) for test in report.tests], caption)
 
 
-def _line(test: TestReport) -> list[str]:
+def _line(test: TestReport) -> Row:
     means = [value.mean for _, value in test.repeated()]
     kpi = test.primary
     ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["-", "-"]
-    return [
-        test.title,
-        test.plan,
+    cells: list[Cell | str] = [
+        Cell(test.title, [test.category], href=f"#{test.anchor}"),
+        Cell(test.plan, tone="muted"),
         str(test.tried or len(test.trials)),
-        kpi.full_title,
+        Cell(kpi.full_title, [f"indicative: {kpi.reference}"] if kpi.reference else []),
         *ends,
         fixed(test.cv_percent, 2),
         test.state,
     ]
+    return Row(cells, "bad" if test.error or test.rejected else "")
 
 
-def _style(test: TestReport) -> Style:
-    return Style.RED if test.error or test.rejected else Style.PLAIN
+def suite_text(report: SuiteReport, *, colour: bool) -> str:
+    """Format the results of the tests, and the anomalies."""
+    lines = [f"{report.title}: {report.extent}", render(results_table(report), colour=colour)]
+    anomalies = [f"{test.plan}: {text}" for test, text in report.anomalies()]
+    return "\n".join([*lines, *([f"anomalies: {len(anomalies)}"] if anomalies else []), *anomalies])
 
 
 def suite_json(report: SuiteReport) -> str:

@@ -8,8 +8,10 @@ from itertools import groupby
 from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import Metric, View, in_views
 from fabricbench.report.documents.comparison import Comparison, JobPair
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.words import data_size
 
 _DECIMALS = 3
@@ -35,15 +37,15 @@ def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
     shown = [
         metric for metric in in_views(View.SIZES) if any(_change(pair, metric).has_values for pair in pairs)
     ]
-    columns = [Column(("data", "size"), is_text=True)]
+    columns = [Column("data", "size", is_text=True)]
     for metric in shown:
         head, unit = metric.lines
-        columns += [Column((f"{head} 1", unit)), Column((f"{head} 2", unit))]
-        columns += [Column(("ratio",))] if _has_ratio(metric) else []
+        columns += [Column(f"{head} 1", unit), Column(f"{head} 2", unit)]
+        columns += [Column("ratio")] if _has_ratio(metric) else []
     rows = [_row(pair, shown) for pair in pairs]
     suffix = "" if variant in ("", "base") else f", {variant}"
     suffix += f", {axes}" if axes else ""
-    return f"{collective}, {ranks} ranks{suffix}\n{render(columns, rows, colour=colour)}"
+    return f"{collective}, {ranks} ranks{suffix}\n{render(Table(columns, rows), colour=colour)}"
 
 
 def _row(pair: JobPair, metrics: Sequence[Metric]) -> Row:

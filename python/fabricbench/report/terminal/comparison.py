@@ -7,10 +7,12 @@ from itertools import groupby
 
 from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import JobKind
-from fabricbench.report.documents.comparison import Comparison, JobPair
+from fabricbench.report.documents.comparison import Comparison, JobPair, parameters_table
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import heading, metric_text, sized
 from fabricbench.report.terminal.run import run_table
-from fabricbench.report.terminal.table_cells import heading, metric_text, sized
-from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 
 MAX_PARAMETERS = 40
@@ -37,33 +39,20 @@ def _job(pair: JobPair) -> tuple[str, str]:
 
 
 def _parameters(comparison: Comparison, *, colour: bool) -> str:
-    title = styled("parameters that differ", Style.BOLD, colour=colour)
-    if not comparison.parameters:
+    table = parameters_table(comparison, MAX_PARAMETERS, MAX_VALUE)
+    if table is None:
         return comparison.note or "no parameter differs"
-    columns = [Column((head,), is_text=True) for head in ("", *comparison.labels)]
-    rows = [
-        Row([parameter.field, *map(_truncated, parameter.values)])
-        for parameter in comparison.parameters[:MAX_PARAMETERS]
-    ]
-    omitted = len(comparison.parameters) - MAX_PARAMETERS
-    notes = [f"... and {omitted} more"] if omitted > 0 else []
-    notes += [comparison.note] if comparison.note else []
-    return "\n".join([title, render(columns, rows, colour=colour), *notes])
-
-
-def _truncated(text: str) -> str:
-    """Truncate a value that would make the table too wide; JSON and the report have it in full."""
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
+    return "\n".join([render(table, colour=colour), *([comparison.note] if comparison.note else [])])
 
 
 def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     """Return every metric of a job, with its ratio to the first for each of the others."""
     first, is_pair = pairs[0].first, len(pairs) == 1
     measured = any(job.trial.is_printed for job in (first, *(pair.second for pair in pairs)))
-    columns = [Column(("metric",), is_text=True), Column(("unit",), is_text=True), Column((_name(first),))]
+    columns = [Column("metric", is_text=True), Column("unit", is_text=True), Column(_name(first))]
     for pair in pairs:
-        is_text = Column(("second is" if is_pair else "is",), is_text=True)
-        columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
+        is_text = Column("second is" if is_pair else "is", is_text=True)
+        columns += [Column(_name(pair.second)), Column("ratio"), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
     kinds = {job.summary.kind for job in (first, *(pair.second for pair in pairs))} if not measured else set()
     changes = [metric_changes for metric_changes in changes if not metric_changes[0].metric.is_on_demand]
@@ -75,7 +64,7 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     titles = [
         f"{job.trial.id}  {heading(job)}, {sized(job)}" for job in (first, *(pair.second for pair in pairs))
     ]
-    return "\n".join([*titles, render(columns, rows, colour=colour)])
+    return "\n".join([*titles, render(Table(columns, rows), colour=colour)])
 
 
 def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
@@ -95,4 +84,4 @@ def _row(changes: Sequence[Change]) -> Row:
         ratio = fixed(change.ratio, _RATIO_DECIMALS)
         cells += [metric_text(metric, change.second), ratio, change.verdict or "-"]
     is_worse = any(change.verdict == "worse" for change in changes)
-    return Row(cells, Style.RED if is_worse else Style.PLAIN)
+    return Row(cells, "bad" if is_worse else "")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.terminal.text_table import render
 
 _TEXTS = ("job", "source host", "target host", "source address", "target address")
 _HEADS = (
     "QP", "job", "part", "channel", "source rank", "target rank", "source host", "target host",
     "source address", "target address", "UDP port",
 )  # fmt: skip
-_COLUMNS = [Column(tuple(head.split()), is_text=head in _TEXTS) for head in _HEADS]
+_COLUMNS = [Column(head, is_text=head in _TEXTS, head=tuple(head.split())) for head in _HEADS]
 
 
 def listing(pairs: Iterable[Sequence[object]]) -> str:
@@ -20,4 +21,4 @@ def listing(pairs: Iterable[Sequence[object]]) -> str:
     Args:
         pairs: Number, job, part, channel, sending and receiving rank, host, address and UDP port of each.
     """
-    return render(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs], colour=False)
+    return render(Table(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs]), colour=False)

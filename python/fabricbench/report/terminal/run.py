@@ -1,43 +1,39 @@
-"""Formats the table of a run, and the results of a search of its plan.
-
-A search finds for each case the value that passes the criteria, and the nearest that fails.
-"""
+"""Formats the table of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 
-from fabricbench.metrics import ROUNDS, Metric, View
-from fabricbench.report.documents.columns import has_chunks, held, run_columns
+from fabricbench.metrics import Metric
+from fabricbench.report.documents.columns import result_columns
 from fabricbench.report.documents.criteria import ALL_MET, judgement_text
-from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
-from fabricbench.report.terminal.table_cells import (
+from fabricbench.report.documents.fabric_metrics import fabric_table, per_trial
+from fabricbench.report.documents.table import Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import (
     axis_columns,
     full_label,
     heading,
-    heads,
     label,
+    metric_columns,
     published_rows,
+    size_column,
     value_text,
 )
-from fabricbench.report.terminal.tenants import seeds_text, tenants_table
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, split_head, styled
-from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.results.axes import axes_label, axis_heads, axis_names, axis_values
+from fabricbench.report.documents.tenants import seed_tables, tenants_tables
+from fabricbench.report.documents.variants import ratio_tables, spread_table, variant_table
+from fabricbench.report.terminal.text_table import Style, render, styled
+from fabricbench.results.axes import axes_label, axis_names, axis_values
+from fabricbench.results.isolation_by_seed import kept_rows
 from fabricbench.results.job_ranking import concern
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.sizes import size_title
-from fabricbench.results.variants import is_compared
-from fabricbench.searched import Searched
+from fabricbench.results.variants import is_compared, versus_rows
 from fabricbench.store import Trial
-from fabricbench.words import counted, data_size
+from fabricbench.words import data_size
 from fabricbench.work import NCCL_HEAD, nccl_text
 
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2
-_TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
@@ -50,23 +46,34 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """
     shared_jobs = [job for job in jobs if job.alone]
     alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
-    first = {_run(job): job.trial.facts.position for job in sorted(shared_jobs, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
-        versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
+        _versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
-    tables += [
-        tenants_table(list(group), colour=colour)
-        for _, group in groupby(
-            sorted(shared_jobs, key=lambda job: (first[_run(job)], _position(job))), key=_run
-        )
-    ]
-    tables += [seeds_text(jobs, colour=colour)] if shared_jobs else []
+    tables += [render(table, colour=colour) for table in tenants_tables(jobs)]
+    tables += [seeds_text(jobs, colour=colour)]
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
+
+
+def _versus_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Return the ratios only: all jobs with a column for each variant, and their spread over the seeds.
+
+    Empty for one job and one seed, for which the other tables are sufficient.
+    """
+    rows = versus_rows(jobs)
+    tables = ratio_tables(rows) if len({row.job for row in rows}) > 1 else []
+    spread = spread_table(rows)
+    return "\n\n".join(render(table, colour=colour) for table in [*tables, *([spread] if spread else [])])
+
+
+def seeds_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Format the spread of each job's ratio to itself alone over the seeds; empty for one seed."""
+    ratios = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
+    return "\n\n".join(render(table, colour=colour) for table in seed_tables(ratios))
 
 
 def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -80,23 +87,9 @@ def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     """Format the metrics of the whole fabric, a line for each trial with a shared one; empty without any."""
-    rows = sorted(per_trial(jobs), key=_position)
-    metrics = columns_of(rows)
-    if not metrics:
-        return ""
-    names = dict(zip((trial.attempt for _, trial in _named_trials(rows)), _named_trials(rows), strict=True))
-    lines = [
-        Row(
-            [
-                names[row.trial.attempt][0],
-                *(value_text(row.trial, row.summary, metric) for metric in metrics),
-            ]
-        )
-        for row in rows
-    ]
-    columns = [Column(("trial",), is_text=True), *map(Column, heads(metrics))]
-    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
-    return f"{title}\n{render(columns, lines, colour=colour)}"
+    ordered = sorted(per_trial(jobs), key=_position)
+    table = fabric_table(ordered, {trial.attempt: name for name, trial in _named_trials(ordered)})
+    return render(table, colour=colour) if table else ""
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -105,7 +98,8 @@ def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         return ""
     from fabricbench.report.documents.tcp import tcp_table
 
-    return tcp_table(list(_named_trials(jobs)), colour=colour)
+    table = tcp_table(list(_named_trials(jobs)))
+    return render(table, colour=colour) if table else ""
 
 
 def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -162,19 +156,14 @@ def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
     return sorted(jobs, key=order)
 
 
-def _run(job: JobReport) -> tuple[str, str, str]:
-    facts = job.trial.facts
-    return facts.plan, facts.tag, facts.variant
-
-
 def _position(job: JobReport) -> int:
     return job.trial.facts.position
 
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    metrics = _metrics(jobs)
     if not is_compared(jobs[0]):
+        metrics = result_columns(jobs)
         names = axis_names([job.trial for job in jobs])
         has_nccl = any(nccl_text(job.job_spec) for job in jobs)
         rows = [
@@ -182,15 +171,12 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
             for job in jobs
             for row in _rows(job, metrics, names, with_iteration=repeats, with_nccl=has_nccl)
         ]
-        size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-        nccl_head = [Column(NCCL_HEAD, is_text=True)] if has_nccl else []
-        columns = [*axis_columns(names), size_head, *nccl_head, *map(Column, heads(metrics))]
-        lines = [
-            styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
-            render(columns, rows, colour=colour),
-        ]
+        size_head = size_column([job.trial for job in jobs])
+        nccl_head = [Column(*NCCL_HEAD, is_text=True)] if has_nccl else []
+        columns = [*axis_columns(names), size_head, *nccl_head, *metric_columns(metrics)]
+        lines = [render(Table(columns, rows, title=heading(jobs[0], jobs)), colour=colour)]
     else:
-        lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
+        lines = [render(variant_table(jobs), colour=colour)]
     for job in jobs:
         if job.summary.status != "complete":
             text = f"{full_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
@@ -225,53 +211,14 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
     return failed or [ALL_MET]
 
 
-def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
-    """Return the columns of the jobs of a table."""
-    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
-    return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
-
-
 def _rows(
     job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool, with_nccl: bool
 ) -> Iterator[Row]:
-    style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+    tone: Tone = "" if job.summary.status == "complete" else "bad"
     values = [value_text(job.trial, job.summary, metric) for metric in metrics]
     nccl = [nccl_text(job.job_spec)] if with_nccl else []
     texts = [*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *nccl]
-    yield Row([*texts, *values], style)
+    yield Row([*texts, *values], tone)
     for row in published_rows(job, metrics):
         head, *published = row.cells
-        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.style)
-
-
-def search_table(plan: str, cases: Sequence[Searched], trials: int, *, colour: bool) -> str:
-    """Format a line for each case.
-
-    Args:
-        plan: Name of the plan.
-        cases: The cases, at least one.
-        trials: Number of trials that were run.
-        colour: Whether lines may have styles.
-    """
-    first = cases[0]
-    names = [name for name, _ in first.axes]
-    direction = "highest" if first.is_highest else "lowest"
-    title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
-    has_variants = any(case.variant != "base" for case in cases)
-    has_sizes = any(case.data_size_bytes is not None for case in cases)
-    columns = [Column(("variant",), is_text=True)] if has_variants else []
-    columns += [Column(head, is_text=True) for head in axis_heads(names)]
-    columns += [Column(("size",))] if has_sizes else []
-    columns += [Column(("holds",)), Column(("does not",)), Column(("tried",))]
-    rows = []
-    for case in cases:
-        cells = [case.variant] if has_variants else []
-        cells += [value for _, value in case.axes]
-        cells += [data_size(case.data_size_bytes or 0)] if has_sizes else []
-        cells += [case.holds or "-", case.fails or "-", str(case.tried)]
-        rows.append(Row(cells, Style.PLAIN if case.holds else Style.RED))
-    lines = [title, render(columns, rows, colour=colour)]
-    unsolved = [case for case in cases if case.holds is None]
-    lines += [f"{case.label or plan}: {case.text}" for case in unsolved]
-    return "\n".join(lines)
+        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.tone)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import metric_text
+from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.studies.sweep import Grid, Sweep, sweeps
 from fabricbench.words import counted
@@ -42,12 +43,12 @@ def _table(sweep: Sweep, grid: Grid, *, colour: bool) -> str:
     unit = f" ({metric.unit})" if metric.unit else ""
     about = f", {grid.about}" if grid.about else ""
     title = f"{metric.title}{unit} of job {sweep.job}{about}: {grid.rows.name} by {grid.columns.name}"
-    columns = [Column(("", grid.rows.name), is_text=True)]
+    columns = [Column("", grid.rows.name, is_text=True)]
     columns += [
-        Column(("" if index else grid.columns.name, value)) for index, value in enumerate(grid.columns.values)
+        Column("" if index else grid.columns.name, value) for index, value in enumerate(grid.columns.values)
     ]
     rows = [
         Row([row, *(metric_text(metric, grid.values.get((row, column))) for column in grid.columns.values)])
         for row in grid.rows.values
     ]
-    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(columns, rows, colour=colour)}"
+    return render(Table(columns, rows, title=title), colour=colour)

@@ -11,13 +11,14 @@ from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
 from fabricbench.report.documents.columns import shares_fabric
 from fabricbench.report.documents.criteria import judgement_text, not_met_text
-from fabricbench.report.documents.fabric_metrics import held, per_trial
-from fabricbench.report.documents.hosts import COUNTER_HEADS, HEADS, TEXTS, clock_text, rows_of
-from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_values
+from fabricbench.report.documents.fabric_metrics import fabric_values
+from fabricbench.report.documents.hosts import host_tables
+from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_table
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import deviation_text, exact_text, heading, sized, value_text
 from fabricbench.report.documents.tcp import connection_table, tcp_table
-from fabricbench.report.terminal.table_cells import deviation_text, heading, sized, value_text
-from fabricbench.report.terminal.tenants import tenants_table
-from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.report.documents.tenants import tenants_tables
+from fabricbench.report.terminal.text_table import Style, render, styled
 from fabricbench.results.axes import axes_label
 from fabricbench.results.job_ranking import by_concern, jobs_text, kept_of, total_ranks, worst_job
 from fabricbench.results.job_reports import JobReport
@@ -26,21 +27,14 @@ from fabricbench.words import data_size, plan_value
 
 
 def hosts_table(trial: Trial, *, colour: bool = False) -> str:
-    """Return the hosts of a trial and the known counters that changed; empty without hosts.
+    """Format the hosts of a trial and the known counters that changed; empty without hosts.
 
     Raises:
         StoreError: A table cannot be read.
     """
-    hosts, counters = rows_of(trial)
-    if not hosts:
-        return ""
-    heads = [Column((name,), is_text=name in TEXTS) for name in HEADS]
-    parts = [render(heads, [Row(cells) for cells in hosts], colour=colour)]
-    parts += [text] if (text := clock_text(trial)) else []
-    if counters:
-        heads = [Column((name,), is_text=name != "change") for name in COUNTER_HEADS]
-        parts.append(render(heads, [Row(cells) for cells in counters], colour=colour))
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        text for table in host_tables(trial) for text in (render(table, colour=colour), table.caption) if text
+    )
 
 
 def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:
@@ -59,30 +53,24 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
         (name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in facts_shown
     ]
     facts_shown += [("jobs", text)] if (text := jobs_text(jobs)) else []
-    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in facts_shown], colour=False)
+    facts = render(Table([Column("", is_text=True)] * 2, [Row(pair) for pair in facts_shown]), colour=False)
     facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
     jobs = by_concern(jobs)
-    shared_jobs = [job for job in jobs if job.alone]
-    tenants = [tenants_table(shared_jobs, colour=colour)] if shared_jobs else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
-    fabric = [table for table in [_fabric_text(jobs, colour=colour)] if table]
-    tcp_tables = (tcp_table([("this", trial)], colour=colour), connection_table(trial, colour=colour))
-    tcp = [table for table in tcp_tables if table]
+    tcp = (tcp_table([("this", trial)]), connection_table(trial))
+    fabric = fabric_values(jobs)
     hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
     return "\n\n".join(
-        [facts, *(_job_text(job, colour=colour) for job in jobs), *fabric, *tenants, *tcp, *hosts]
+        [
+            facts,
+            *(_job_text(job, colour=colour) for job in jobs),
+            *([render(fabric, colour=colour)] if fabric else []),
+            *(render(table, colour=colour) for table in tenants_tables(jobs)),
+            *(render(table, colour=colour) for table in tcp if table),
+            *hosts,
+        ]
     )
-
-
-def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Format the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
-    rows = [_metric_row(row, metric, None) for row in per_trial(jobs) for metric in held(row)]
-    if not rows:
-        return ""
-    heads = [Column((name,), is_text=name != "value") for name in ("metric", "value", "unit")]
-    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
-    return "\n".join([title, render(heads, [Row(row.cells[:3]) for row in rows], colour=colour)])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
@@ -125,9 +113,8 @@ def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
 
 def _printed(trial: Trial) -> list[str]:
     """Return the table of the benchmark's printed values, and the limits of a measured trial."""
-    rows = [Row([name, value]) for name, value in printed_values(trial)]
-    heads = [Column(("printed",), is_text=True), Column(("value",))]
-    return [*([render(heads, rows, colour=False)] if rows else []), NO_CHUNKS]
+    table = printed_table(trial)
+    return [*([render(table, colour=False)] if table else []), NO_CHUNKS]
 
 
 def _job_text(job: JobReport, *, colour: bool) -> str:
@@ -143,12 +130,12 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     rows = [
         _metric_row(job, metric, by_metric.get(metric.name)) for metric in METRICS if _is_shown(job, metric)
     ]
-    heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
+    heads = [Column(name, is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
     if by_metric:
-        heads += [Column(("published",)), Column(("deviation",))]
+        heads += [Column("published"), Column("deviation")]
     else:
         rows = [Row(row.cells[:3]) for row in rows]
-    table = [render(heads, rows, colour=colour)] if rows else []
+    table = [render(Table(heads, rows), colour=colour)] if rows else []
     return "\n".join([*lines, *table, *_criteria_lines(job, colour=colour)])
 
 
@@ -177,25 +164,23 @@ def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
 
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
-    value = job.summary.value(metric.name)
-    text = f"{value:,}" if isinstance(value, int) else value_text(job.trial, job.summary, metric)
     published = "" if deviation is None else f"{deviation.published:.10g}"
-    return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
+    return Row([metric.title, exact_text(job, metric), metric.unit, published, deviation_text(deviation)])
 
 
-_OF_ALONE = Column(("of alone", "%"))
-_RANKS = Column(("ranks", "of all"))
+_OF_ALONE = Column("of alone", "%")
+_RANKS = Column("ranks", "of all")
 _LIST_COLUMNS = [
-    Column(("trial",), is_text=True),
-    Column(("plan",), is_text=True),
-    Column(("backend",), is_text=True),
-    Column(("job",), is_text=True),
-    Column(("", "size")),
-    Column(("#",)),
-    Column(("tag",), is_text=True),
-    Column(("status",), is_text=True),
-    *(Column(metric.lines) for metric in in_views(View.TRIALS)),
-    Column(("started", "(UTC)"), is_text=True),
+    Column("trial", is_text=True),
+    Column("plan", is_text=True),
+    Column("backend", is_text=True),
+    Column("job", is_text=True),
+    Column("", "size"),
+    Column("#"),
+    Column("tag", is_text=True),
+    Column("status", is_text=True),
+    *(Column(metric.label, metric.unit, head=metric.lines) for metric in in_views(View.TRIALS)),
+    Column("started", "(UTC)", is_text=True),
 ]
 
 
@@ -226,7 +211,7 @@ def trial_list(
             row = _list_row(trial, job, tagged)
             shared_cells = _shared_cells(trial, job, is_worst=job is worst) if has_several_jobs else []
             rows.append(replace(row, cells=[*row.cells[:4], *shared_cells, *row.cells[4:]]))
-    return render(columns, rows, colour=colour)
+    return render(Table(columns, rows), colour=colour)
 
 
 def _shared_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> list[str]:
@@ -258,7 +243,7 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
         tagged,
         status,
     ]
-    return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
+    return Row([*cells, *values, started], "" if status == "complete" else "bad")
 
 
 def status_text(job: JobReport) -> str:

@@ -10,16 +10,8 @@ from fabricbench.analysis.links.utilisation import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
 from fabricbench.report.documents.model_notes import FLOW_NOTES, MODEL_NOTES
 from fabricbench.report.documents.switch_configurations import configurations
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    FactsPart,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    TextPart,
-)
+from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.html.page_parts import FactsPart, Part, Section, TextPart
 from fabricbench.results.result_source import FLOW_MODEL, SIMULATED, made
 from fabricbench.store import Trial
 
@@ -121,6 +113,6 @@ def model_section(focus: Trial) -> Section | None:
     notes = {SIMULATED: MODEL_NOTES, FLOW_MODEL: FLOW_NOTES}.get(made(focus))
     if notes is None:
         return None
-    columns = [Column(title, numeric=False) for title in ("part", "modelled", "left out")]
-    rows = [Row([Cell(note.part), Cell(note.modelled), Cell(note.left_out)]) for note in notes]
-    return Section("model", "Assumptions and limits", [TablePart(columns, rows)])
+    columns = [Column(title, is_text=True) for title in ("part", "modelled", "left out")]
+    rows = [Row([note.part, note.modelled, note.left_out]) for note in notes]
+    return Section("model", "Assumptions and limits", [Table(columns, rows)])

@@ -8,8 +8,9 @@ from fabricbench.analysis.causes.diagnosis import CAUSES, HEALTHY_PERCENT
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.metrics import BY_NAME, HEADLINES, Metric
 from fabricbench.report.documents.diagnosis import Insight
-from fabricbench.report.html.page_parts import Answer, Tone
-from fabricbench.report.terminal.table_cells import value_text
+from fabricbench.report.documents.table import Tone
+from fabricbench.report.documents.table_cells import value_text
+from fabricbench.report.html.page_parts import Answer
 from fabricbench.results.job_ranking import worst_of
 from fabricbench.results.result_rows import ResultRow
 

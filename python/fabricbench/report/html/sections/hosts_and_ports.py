@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fabricbench.report.documents.hosts import COUNTER_HEADS, COUNTERS, HEADS, TEXTS, clock_text, rows_of
-from fabricbench.report.documents.port_map import ABOUT, cells_of, columns_of, is_number, ports_of
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.documents.hosts import host_tables
+from fabricbench.report.documents.port_map import ports_of, ports_table
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 from fabricbench.store import Trial
 from fabricbench.words import counted
 
@@ -21,13 +21,7 @@ def ports_section(focus: Trial) -> Section | None:
     rows = ports_of(focus)
     if not rows:
         return None
-    heads = columns_of(rows)
-    columns = [
-        Column(" ".join(head).replace("- ", ""), numeric=is_number(name)) for name, head in heads.items()
-    ]
-    shown = [cells_of(row) for row in rows[:_ROWS_MAX]]
-    table = TablePart(columns, [Row([Cell(cells[name]) for name in heads]) for cells in shown], ABOUT)
-    parts: list[Part] = [table]
+    parts: list[Part] = [ports_table(rows, _ROWS_MAX)]
     if len(rows) > _ROWS_MAX:
         note = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "
         parts.append(
@@ -42,15 +36,5 @@ def hosts_section(focus: Trial) -> Section | None:
     Raises:
         StoreError: A table cannot be read.
     """
-    hosts, counters = rows_of(focus)
-    if not hosts:
-        return None
-    columns = [Column(name, numeric=name not in TEXTS) for name in HEADS]
-    rows = [Row([Cell(text) for text in cells]) for cells in hosts]
-    parts: list[Part] = [TablePart(columns, rows, clock_text(focus))]
-    if counters:
-        columns = [Column(name, numeric=name == "change") for name in COUNTER_HEADS]
-        parts.append(
-            TablePart(columns, [Row([Cell(text) for text in cells]) for cells in counters], COUNTERS)
-        )
-    return Section("hosts", "Hosts", parts)
+    tables = host_tables(focus)
+    return Section("hosts", "Hosts", tables) if tables else None

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from fabricbench.analysis.faults.recovery import THRESHOLD, Recovery
 from fabricbench.figures.scales import significant, time_text
-from fabricbench.report.html.page_parts import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.html.page_parts import NotePart, Part, Section
 
 MAX_ROWS = 40
 _COLUMNS = (
     Column("at"),
-    Column("what", numeric=False),
-    Column("job", numeric=False),
+    Column("what", is_text=True),
+    Column("job", is_text=True),
     Column("before", "GB/s"),
     Column("lowest", "GB/s"),
     Column("after", "GB/s"),
@@ -35,7 +36,7 @@ def recovery_section(recoveries: Sequence[Recovery], unreached: Sequence[str] = 
     parts: list[Part] = [NotePart(f"{text}.") for text in unreached[:MAX_ROWS]]
     if recoveries:
         rows = [_row(recovery) for recovery in recoveries[:MAX_ROWS]]
-        parts.insert(0, TablePart(_COLUMNS, rows, _caption(recoveries)))
+        parts.insert(0, Table(_COLUMNS, rows, _caption(recoveries)))
     return Section("recovery", "Failures and recovery", parts) if parts else None
 
 
@@ -44,15 +45,15 @@ def _row(recovery: Recovery) -> Row:
     below = [uplinks.text for uplinks in step.uplinks]
     return Row(
         [
-            Cell(time_text(step.at_ps)),
+            time_text(step.at_ps),
             Cell("; ".join(step.what), below=below),
-            Cell(recovery.job),
-            Cell(significant(recovery.rate_before_gb_per_s)),
-            Cell(significant(recovery.rate_low_gb_per_s)),
+            recovery.job,
+            significant(recovery.rate_before_gb_per_s),
+            significant(recovery.rate_low_gb_per_s),
             _number(recovery.rate_after_gb_per_s),
             _number(recovery.after_percent, 3),
-            Cell(recovery_words(recovery)),
-            Cell(f"{recovery.lost_frames:,}"),
+            recovery_words(recovery),
+            f"{recovery.lost_frames:,}",
             *(
                 _number(value)
                 for value in (

@@ -14,23 +14,14 @@ from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import METRICS, JobKind, Metric, View
 from fabricbench.report.documents.columns import has_barriers, run_columns
 from fabricbench.report.documents.criteria import judgement_text
-from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
+from fabricbench.report.documents.fabric_metrics import fabric_table
 from fabricbench.report.documents.measured import NO_CHUNKS
+from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table_cells import axis_columns, metric_cell, metric_columns, size_column
 from fabricbench.report.html.figure_sections import figure_section, plot_parts
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    NotePart,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    Tone,
-)
-from fabricbench.report.terminal.table_cells import value_text
-from fabricbench.results.axes import axis_heads, axis_names, axis_values
+from fabricbench.report.html.page_parts import NotePart, Part, Section
+from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.result_rows import ResultRow
-from fabricbench.results.sizes import size_title
 from fabricbench.results.studies.sweep import sweeps
 from fabricbench.store import Trial
 from fabricbench.work import NCCL_HEAD, nccl_text
@@ -43,41 +34,31 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     """Return the table of all trials, with published values and deviations below ours."""
     has_parts = any(row.part for row in rows)
     names = axis_names([row.trial for row in rows])
-    columns = [Column(below, above) for above, below in axis_heads(names)]
-    columns.append(Column(size_title([row.trial for row in rows])))
-    columns += [Column("", numeric=False)] if has_parts else []
+    columns = axis_columns(names)
+    columns.append(size_column([row.trial for row in rows]))
+    columns += [Column("", is_text=True)] if has_parts else []
     has_nccl = any(nccl_text(row.report.job_spec) for row in rows)
-    columns += [Column(" ".join(NCCL_HEAD), numeric=False)] if has_nccl else []
+    columns += [Column(" ".join(NCCL_HEAD), is_text=True)] if has_nccl else []
     of_rounds = View.RANKS if has_barriers(rows) else View.ROUNDS
     metrics = run_columns(rows, View.RUN, View.REPEATS, of_rounds, View.ADAPTERS)
-    columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
-    columns.append(Column("trial", numeric=False))
+    columns += metric_columns(metrics)
+    columns.append(Column("trial", is_text=True))
     cells = [
         _row(row, metrics, names, has_parts=has_parts, has_nccl=has_nccl) for row in rows[:MAX_TABLE_ROWS]
     ]
-    table = TablePart(columns, cells, _caption(rows))
-    parts = [table, *_fabric(rows), *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
+    table = Table(columns, cells, _caption(rows))
+    labels = {row.trial.attempt: f"{row.trial.id} {row.size}" for row in reversed(rows)}
+    focus = next((row.trial.id for row in rows if row.is_focus), "")
+    fabric = fabric_table([row.report for row in rows], labels, focus, MAX_TABLE_ROWS)
+    parts = [
+        table,
+        *([fabric] if fabric else []),
+        *_notes(rows),
+        *_published_notes(rows),
+        *_reasons(rows),
+        *_criteria(rows),
+    ]
     return Section("summary", "Summary", parts)
-
-
-def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
-    """Return the metrics of the whole fabric, one line per trial with a shared fabric; empty without one."""
-    shown = per_trial(rows)
-    metrics = columns_of(shown)
-    if not metrics:
-        return []
-    columns = [
-        Column("trial", numeric=False),
-        *(Column(metric.label or metric.title, metric.unit) for metric in metrics),
-    ]
-    lines = [
-        Row(
-            [Cell(f"{row.trial.id} {row.size}"), *(_metric_cell(row, metric) for metric in metrics)],
-            focus=row.is_focus,
-        )
-        for row in shown[:MAX_TABLE_ROWS]
-    ]
-    return [TablePart(columns, lines, "The whole fabric, all jobs together.")]
 
 
 def _row(
@@ -87,21 +68,9 @@ def _row(
     cells = [*map(Cell, axis_values(row.trial, names)), Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
     cells += [Cell(nccl_text(row.report.job_spec))] if has_nccl else []
-    cells += [_metric_cell(row, metric) for metric in metrics]
+    cells += [metric_cell(row.report, metric) for metric in metrics]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
-
-
-def _metric_cell(row: ResultRow, metric: Metric) -> Cell:
-    value = row.summary.value(metric.name)
-    text = value_text(row.trial, row.summary, metric)
-    published = row.published.get(metric.name)
-    tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
-    if published is None:
-        return Cell(text, tone=tone)
-    deviation = published.deviation_percent
-    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
-    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)
 
 
 def _caption(rows: Sequence[ResultRow]) -> str:

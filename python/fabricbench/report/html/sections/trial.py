@@ -11,16 +11,11 @@ from fabricbench.figures.figure import CHANNELS, LATENCY, LINKS, ORDER, SERIES, 
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.trial_data import Subject, subject_of
-from fabricbench.report.documents.channels import (
-    COLUMNS as CHANNEL_COLUMNS,
-    MAX_CHANNELS,
-    caption_of,
-    channel_row,
-    channels_of,
-)
+from fabricbench.report.documents.channels import channels_table
 from fabricbench.report.documents.diagnosis import Insight
+from fabricbench.report.documents.table import Cell, Column, Row, Table
 from fabricbench.report.html.figure_sections import figure_section, plot_parts, plot_section
-from fabricbench.report.html.page_parts import Cell, Column, Part, Row, Section, TablePart
+from fabricbench.report.html.page_parts import Part, Section
 from fabricbench.store import Trial
 
 if TYPE_CHECKING:
@@ -95,11 +90,9 @@ def _transfers(subject: Subject) -> Section:
 
 def _channels(subject: Subject) -> list[Section]:
     """Return the section on the channels of NCCL; none if NCCL runs no job."""
-    channels = channels_of(subject.trial)
-    if not channels:
+    table = channels_table(subject.trial)
+    if table is None:
         return []
-    rows = [channel_row(channel) for channel in channels[:MAX_CHANNELS]]
-    table = TablePart.of(CHANNEL_COLUMNS, rows, caption_of(len(channels)))
     section = figure_section(CHANNELS, subject)
     return [Section(section.key, section.title, [*section.parts, table])]
 
@@ -111,7 +104,7 @@ def _counters(subject: Subject, loss_parts: Sequence[Part]) -> Section:
     return Section("counters", "Counters", parts)
 
 
-def _port_table(ports: pl.DataFrame) -> TablePart:
+def _port_table(ports: pl.DataFrame) -> Table:
     """Return a table of the ports with most trouble: by drops, then longest queues, then bytes."""
     shown = [name for name in _PORT_COLUMNS if name in _ALWAYS or (ports[name] != 0).any()]
     worst = ["dropped_frames", "dropped_headroom_frames", "queue_max_bytes", "tx_bytes"]
@@ -122,26 +115,23 @@ def _port_table(ports: pl.DataFrame) -> TablePart:
     # Features that a link lacks, such as PFC on InfiniBand, are null rather than 0.
     counted = [name for name in _PORT_COLUMNS if ports[name].null_count() < ports.height]
     empty = [name for name in counted if name not in shown]
-    columns = [Column("port", numeric=False), Column("to", numeric=False)]
-    return TablePart(
+    columns = [Column("port", is_text=True), Column("to", is_text=True)]
+    return Table(
         [*columns, *(_PORT_COLUMNS[name] for name in shown)],
-        [
-            Row([_port_cell(row), Cell(str(row["peer"])), *(_count(row[name]) for name in shown)])
-            for row in rows
-        ],
+        [Row([_port_cell(row), str(row["peer"]), *(_count(row[name]) for name in shown)]) for row in rows],
         _port_caption(len(rows), ports.height, empty),
     )
 
 
-def _event_table(events: pl.DataFrame) -> TablePart:
+def _event_table(events: pl.DataFrame) -> Table:
     rows = [
-        Row([Cell(time_text(time_ps)), Cell(kind), Cell(node), Cell(detail)])
+        Row([time_text(time_ps), kind, node, detail])
         for time_ps, kind, node, detail in _rare_first(events).head(MAX_EVENT_ROWS).iter_rows()
     ]
-    columns = [Column("time"), *(Column(title, numeric=False) for title in ("event", "node", "detail"))]
+    columns = [Column("time"), *(Column(title, is_text=True) for title in ("event", "node", "detail"))]
     total = events.height
     caption = f"Reduced: {len(rows)} of {total:,} events, changes of ECN thresholds last."
-    return TablePart(columns, rows, caption if len(rows) < total else "")
+    return Table(columns, rows, caption if len(rows) < total else "")
 
 
 def _rare_first(events: pl.DataFrame) -> pl.DataFrame:

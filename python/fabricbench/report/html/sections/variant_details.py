@@ -10,10 +10,11 @@ from fabricbench.analysis.summary.job_summary import summary_of
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.comparison import Comparison, of_variants, same_point
 from fabricbench.report.documents.diagnosis import insight
+from fabricbench.report.documents.variants import anchor
 from fabricbench.report.html.page_parts import NotePart, Part, PlotPart, Section
 from fabricbench.report.html.sections.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
 from fabricbench.report.html.sections.trial import trial_sections
-from fabricbench.report.html.sections.variants import anchor, variants_section
+from fabricbench.report.html.sections.variants import variants_section
 from fabricbench.results.sizes import shown_size
 from fabricbench.store import Trial
 

@@ -5,33 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fabricbench.analysis.comparison.ratios import ratio_verdict
-from fabricbench.analysis.comparison.run_spec_differences import Difference
 from fabricbench.figures.figure import VARIANTS
-from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups, versus_title
+from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import RATIOS, Direction
-from fabricbench.report.documents.comparison import Comparison
+from fabricbench.report.documents.comparison import Comparison, parameters_table
+from fabricbench.report.documents.numbers import fixed
+from fabricbench.report.documents.variants import RATIO_DECIMALS, ratio_tables, spread_table, variant_table
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import (
-    Cell,
-    Column,
-    NotePart,
-    Part,
-    Row,
-    Section,
-    TablePart,
-    Tone,
-)
-from fabricbench.report.terminal.table_cells import metric_text
-from fabricbench.report.terminal.text_table import fixed
-from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
+from fabricbench.report.html.page_parts import NotePart, Part, Section
+from fabricbench.results.variants import VersusRow, compared_jobs, versus_rows
 
 MAX_ROWS = 400
 MAX_PLOTS = 8
 MAX_PARAMETERS = 60
-_DECIMALS = 3
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "same": "", "": "muted"}
 
 
 def variants_section(subject: Subject, comparison: Comparison) -> Section | None:
@@ -44,14 +31,18 @@ def variants_section(subject: Subject, comparison: Comparison) -> Section | None
     rows = versus_rows([row.report for row in subject.rows])
     if not rows:
         return None
-    parts: list[Part] = [*_findings(rows), _table(rows), *_plots(subject, rows), _all_ratios(rows)]
-    parts += [_parameters(comparison.parameters, comparison.labels)] if comparison.parameters else []
+    shown = rows[:MAX_ROWS]
+    spread = spread_table(shown)
+    ratios: list[Part] = [*ratio_tables(shown), *([spread] if spread else [])]
+    if len(rows) > MAX_ROWS:
+        ratios.append(NotePart(f"Reduced: the first {MAX_ROWS} of {len(rows):,} lines."))
+    jobs = compared_jobs([row.report for row in subject.rows])[:MAX_ROWS]
+    names = dict.fromkeys(job.summary.job for job in jobs)
+    tables = [variant_table([job for job in jobs if job.summary.job == name]) for name in names]
+    parts: list[Part] = [*_findings(rows), *ratios, *_plots(subject, rows), *tables]
+    parameters = parameters_table(comparison, MAX_PARAMETERS)
+    parts += [parameters] if parameters else []
     return Section(VARIANTS.key, VARIANTS.title, parts)
-
-
-def anchor(variant: str) -> str:
-    """Return the anchor of the sections that show one variant."""
-    return f"variant-{variant}"
 
 
 def _variants(rows: Sequence[VersusRow]) -> list[str]:
@@ -76,70 +67,10 @@ def _ratio_text(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
     values = [result.value for result in results if result.value is not None]
     if not values:
         return ""
-    low, high = fixed(min(values), _DECIMALS), fixed(max(values), _DECIMALS)
+    low, high = fixed(min(values), RATIO_DECIMALS), fixed(max(values), RATIO_DECIMALS)
     times = low if low == high else f"{low} to {high}"
     better = "less is better" if RATIOS[ratio].direction is Direction.LOWER else "more is better"
     return f"{RATIOS[ratio].phrase} {times} times that of {rows[0].reference} ({better})"
-
-
-def _table(rows: Sequence[VersusRow]) -> TablePart:
-    """Return the ratios: a line for each size and job, a column for each variant."""
-    names, many_jobs = _variants(rows), len({row.job for row in rows}) > 1
-    columns = [Column(versus_title(rows)), *([Column("job", numeric=False)] if many_jobs else [])]
-    columns += [Column("ratio of", numeric=False)]
-    columns += [Column(name, "reference" if name == rows[0].reference else "ratio") for name in names]
-    lines = [
-        Row(
-            [
-                Cell(row.size),
-                *([Cell(row.job)] if many_jobs else []),
-                Cell(row.metric.phrase, tone="muted"),
-                *(_ratio_cell(row, name) for name in names),
-            ]
-        )
-        for row in rows[:MAX_ROWS]
-    ]
-    return TablePart(columns, lines, _caption(rows))
-
-
-def _ratio_cell(row: VersusRow, variant: str) -> Cell:
-    result = next((candidate for candidate in row.results if candidate.variant == variant), None)
-    if result is None:
-        return Cell("-", tone="muted")
-    link = f"#{anchor(variant)}"
-    if result.value is None:
-        return Cell("incomplete" if result.is_incomplete else "-", tone="bad", href=link)
-    tone = "" if variant == row.reference else _TONES[row.verdict(result)]
-    return Cell(fixed(result.value, _DECIMALS), _detail_lines(row, result), tone, link)
-
-
-def _detail_lines(row: VersusRow, result: VariantResult) -> list[str]:
-    """Return the value behind the ratio, and the spread of the ratio over several seeds."""
-    lines = []
-    if len(result.jobs) == 1:
-        value = result.jobs[0].summary.value(row.metric.name)
-        lines.append(f"{metric_text(row.metric, value)} {row.metric.unit}".strip())
-    elif result.ratios:
-        low, high = fixed(result.ratios.least, _DECIMALS), fixed(result.ratios.largest, _DECIMALS)
-        lines.append(low if low == high else f"{low} to {high}")
-    if result.is_incomplete:
-        lines.append("some incomplete")
-    return lines
-
-
-def _caption(rows: Sequence[VersusRow]) -> str:
-    reference = rows[0].reference
-    text = (
-        f"Ratio to variant {reference}, which is 1 by definition, and below it the value. Green is better "
-        f"and orange worse by more than {100 * TOLERANCE:g} %. Incomplete runs give no ratio. A ratio leads "
-        "to the plots of its variant."
-    )
-    seeds = max(len(result.jobs) for row in rows for result in row.results)
-    if seeds > 1:
-        text += f" Medians over {seeds} iterations, with the least and the largest below."
-    if len(rows) > MAX_ROWS:
-        text += f" Reduced: the first {MAX_ROWS} of {len(rows):,} lines."
-    return text
 
 
 def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
@@ -154,59 +85,3 @@ def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
     if len(groups) <= MAX_PLOTS:
         return [*plots]
     return [*plots, NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]
-
-
-def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
-    """Return every metric that has a ratio: a line for each size, job and variant."""
-    shown = [
-        name
-        for name in RATIOS
-        if any(_value(result, name) is not None for row in rows for result in row.results)
-    ]
-    columns = [Column(versus_title(rows)), Column("job", numeric=False), Column("variant", numeric=False)]
-    for name in shown:
-        columns += [Column(RATIOS[name].title, RATIOS[name].unit), Column("ratio")]
-    lines = [
-        Row(
-            [
-                Cell("" if index else row.size),
-                Cell("" if index else row.job),
-                Cell(result.variant),
-                *(cell for name in shown for cell in _value_cells(row, result, name)),
-            ]
-        )
-        for row in rows
-        for index, result in enumerate(row.results)
-    ]
-    has_repeats = any(len(result.jobs) > 1 for row in rows for result in row.results)
-    caption = f"Every metric that is compared{', at the first iteration' if has_repeats else ''}."
-    if len(lines) > MAX_ROWS:
-        caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
-    return TablePart(columns, lines[:MAX_ROWS], caption)
-
-
-def _value(result: VariantResult, ratio: str) -> float | None:
-    return result.jobs[0].summary.value(RATIOS[ratio].name)
-
-
-def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]:
-    against = result.jobs[0].against
-    ratio = against.ratios[name] if against else None
-    verdict = ratio_verdict(RATIOS[name], ratio, TOLERANCE)
-    tone = "" if result.variant == row.reference else _TONES[verdict]
-    return [
-        Cell(metric_text(RATIOS[name], _value(result, name))),
-        Cell(fixed(ratio, _DECIMALS), tone=tone),
-    ]
-
-
-def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> TablePart:
-    columns = [Column("parameter", numeric=False), *(Column(label, numeric=False) for label in labels)]
-    rows = [
-        Row([Cell(parameter.field), *map(Cell, parameter.values)])
-        for parameter in parameters[:MAX_PARAMETERS]
-    ]
-    caption = "Parameters that differ between the variants; all others are the same."
-    if len(parameters) > MAX_PARAMETERS:
-        caption += f" Reduced: the first {MAX_PARAMETERS} of {len(parameters):,}."
-    return TablePart(columns, rows, caption)

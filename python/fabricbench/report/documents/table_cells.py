@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import Metric
-from fabricbench.report.terminal.text_table import Column, Row, Style, count, fixed, number
+from fabricbench.report.documents.numbers import count, fixed, number
+from fabricbench.report.documents.table import Cell, Column, Row, Tone
 from fabricbench.results.axes import axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.job_reports import JobReport
@@ -18,12 +19,16 @@ from fabricbench.words import counted
 from fabricbench.work import collective_of, nccl_text
 
 
-def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
-    """Return the head of each column, without a first word that the column to its left has."""
+def metric_columns(metrics: Sequence[Metric]) -> list[Column]:
+    """Return a column for each metric; its head lacks a first word that the column to its left has."""
     lines = [metric.lines for metric in metrics]
-    return [
+    heads = [
         (name.removeprefix(f"{before.partition(' ')[0]} "), below)
         for (before, _), (name, below) in zip([("", ""), *lines], lines, strict=False)
+    ]
+    return [
+        Column(metric.label or metric.title, metric.unit or metric.group, head=head)
+        for metric, head in zip(metrics, heads, strict=True)
     ]
 
 
@@ -87,7 +92,13 @@ def full_label(job: JobReport, *, with_iteration: bool) -> str:
 
 def axis_columns(names: Sequence[str]) -> list[Column]:
     """Return a column for each swept field."""
-    return [Column(head, is_text=True) for head in axis_heads(names)]
+    return [Column(below, above, is_text=True, head=(above, below)) for above, below in axis_heads(names)]
+
+
+def size_column(trials: Sequence[Trial]) -> Column:
+    """Return the column of the sizes of trials."""
+    title = size_title(trials)
+    return Column(title, is_text=True, head=tuple(title.split(" ", 1)))
 
 
 def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
@@ -96,8 +107,8 @@ def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
         by_metric = {deviation.metric: deviation for deviation in job.deviations}
         deviations = [by_metric.get(metric.name) for metric in metrics]
         values = ("" if deviation is None else f"{deviation.published:.10g}" for deviation in deviations)
-        yield Row(["published", *values], Style.DIM)
-        yield Row(["deviation", *(deviation_text(deviation) for deviation in deviations)], Style.DIM)
+        yield Row(["published", *values], "muted")
+        yield Row(["deviation", *(deviation_text(deviation) for deviation in deviations)], "muted")
 
 
 def deviation_text(deviation: Deviation | None) -> str:
@@ -124,3 +135,22 @@ def value_text(trial: Trial, summary: Summary | None, metric: Metric) -> str:
     if error_ms is None:
         return metric_text(metric, summary.value(metric.name))
     return f"<{metric_text(metric, error_ms)}" if is_time(metric.name) else "-"
+
+
+def exact_text(job: JobReport, metric: Metric) -> str:
+    """Format a metric of a job, counts in full."""
+    value = job.summary.value(metric.name)
+    return f"{value:,}" if isinstance(value, int) else value_text(job.trial, job.summary, metric)
+
+
+def metric_cell(job: JobReport, metric: Metric) -> Cell:
+    """Return a metric of a job, with the published value and the deviation from it below."""
+    value = job.summary.value(metric.name)
+    text = value_text(job.trial, job.summary, metric)
+    tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
+    published = next((entry for entry in job.deviations if entry.metric == metric.name), None)
+    if published is None:
+        return Cell(text, tone=tone)
+    deviation = published.deviation_percent
+    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
+    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)
