@@ -274,7 +274,7 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read the counters of switches and hosts, one file for each device.
+    """Read the counters of switches and hosts, one file for each device; see `counters_of`.
 
     Args:
         paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
@@ -283,21 +283,34 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
     Raises:
         MeasuredError: A file cannot be read or has no counters, or the number of earlier files is another.
     """
-    from fabricbench.measured.switches.reading import MAX_FILE_BYTES, read
+    from fabricbench.measured.switches.reading import MAX_FILE_BYTES
 
-    def reading(path: Path) -> SwitchReading:
-        source = Source.of(path, "counters", MAX_FILE_BYTES)
+    sources, earlier = (
+        [Source.of(path, "counters", MAX_FILE_BYTES) for path in files] for files in (paths, before)
+    )
+    return counters_of(sources, earlier)
+
+
+def counters_of(sources: Sequence[Source], before: Sequence[Source] = ()) -> list[SwitchCounters]:
+    """Return the counters in files, as differences to an earlier file for each of them if there are any.
+
+    Raises:
+        MeasuredError: A file has no counters, or the number of earlier files is another.
+    """
+    from fabricbench.measured.switches.reading import read
+
+    def reading(source: Source) -> SwitchReading:
         return read(source.name, source.data)
 
-    if before and len(before) != len(paths):
+    if before and len(before) != len(sources):
         file_count, expected = (
             counted(len(before), "file"),
-            f"{len(paths)}: one for each file of counters, in their order",
+            f"{len(sources)}: one for each file of counters, in their order",
         )
         raise MeasuredError("--before", None, file_count, expected, "give it again for each, or not at all")
     counters = [
-        compared(reading(path), reading(before[index]) if before else None)
-        for index, path in enumerate(paths)
+        compared(reading(source), reading(before[index]) if before else None)
+        for index, source in enumerate(sources)
     ]
     names = Counter(switch.switch for switch in counters)
     return [

@@ -41,7 +41,7 @@ def test_an_error_has_one_form(reader: TestClient) -> None:
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     error = answer.json()["error"]
     assert error["message"] == "the token is missing or wrong"
-    assert set(error) == {"message", "hint", "field", "line", "column", "found", "allowed"}
+    assert set(error) == {"message", "hint", "field", "file", "line", "column", "found", "allowed"}
 
 
 def test_the_address_that_is_printed_becomes_a_cookie(reader: TestClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from fabricbench.explaining.expected import (
     plan_curve,
     workspace_curve,
 )
+from fabricbench.explaining.options import FileOptions
 from fabricbench.importing import (
     Fabric,
     FileFacts,
@@ -25,40 +26,14 @@ from fabricbench.importing import (
     RuleInput,
     Source,
     Suspect,
-    SwitchCounters,
     Table,
-    UserFacts,
 )
 from fabricbench.plan.cluster import Cluster
-from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.studies.expected_curve import ExpectedPoint, MeasuredSeries
 from fabricbench.store import Workspace
 
 SHORT: Final = 0.9
 """Fraction of the least expected bandwidth below which a result falls short."""
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """Options for the explanation of a file.
-
-    Attributes:
-        plan: The plan of its fabric; `None` to search the workspace for one.
-        cluster: The cluster in place of a plan; may be none.
-        has_version: Whether the user stated the version of NCCL of the cluster; else it is the log's.
-        given: Ranks and benchmark, if the file does not have them.
-        hardware: Adapters of a host and their rate.
-        switches: Counters of switches.
-        uplinks: Names of their ports towards the next tier, or patterns of them.
-    """
-
-    plan: LoadedPlan | None = None
-    cluster: Cluster | None = None
-    has_version: bool = False
-    given: UserFacts = field(default_factory=UserFacts)
-    hardware: Hardware = field(default_factory=Hardware)
-    switches: Sequence[SwitchCounters] = ()
-    uplinks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -121,13 +96,13 @@ class FileExplanation:
         return [MeasuredSeries(name, sorted(points)) for name, points in series.items()]
 
 
-def explanation_of(source: Source, options: FileOptions, workspace: Workspace) -> FileExplanation:
+def explanation_of(source: Source, options: FileOptions, workspace: Workspace | None) -> FileExplanation:
     """Return the explanation of a file.
 
     Args:
         source: The file.
         options: Options of the user.
-        workspace: Trials of plans.
+        workspace: Trials of plans; may be none.
 
     Raises:
         MeasuredError: The file cannot be read.

@@ -24,6 +24,8 @@ from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, Plo
 from fabricbench.report.html.rendering import write_page
 from fabricbench.words import data_size
 
+BANDWIDTH: Final = "bandwidth"
+"""Key of the section with measured and expected bandwidth."""
 _TEXT_MAX: Final = 64 << 10
 """Most characters of the file in the page."""
 
@@ -59,7 +61,7 @@ def explanation_page(explanation: FileExplanation) -> Page:
         focus=heading(explanation),
         answers=list(_answers(explanation)),
         sections=[
-            Section("bandwidth", "Measured and expected", _bandwidth_parts(explanation)),
+            Section(BANDWIDTH, "Measured and expected", _bandwidth_parts(explanation)),
             Section("causes", "Causes, the likeliest first", _cause_parts(explanation)),
             Section("file", "File", [file]),
         ],
@@ -70,16 +72,25 @@ def explanation_page(explanation: FileExplanation) -> Page:
 def _answers(explanation: FileExplanation) -> list[Answer]:
     """Return the largest size measured and expected, and the first cause."""
     answers: list[Answer] = []
-    of_size = [point for point in explanation.case.judged if point.size_bytes in explanation.expected]
+    case = explanation.case
+    of_size = [point for point in case.judged if point.size_bytes in explanation.expected]
     if of_size:
         size = max(point.size_bytes for point in of_size)
         best = max(point.busbw or 0.0 for point in of_size if point.size_bytes == size)
         expected = explanation.expected[size]
         at = f"at {data_size(size)}"
-        answers.append(Answer("Measured", f"{number(best, 4)} GB/s", at, section="bandwidth"))
+        answers.append(Answer("Measured", f"{number(best, 4)} GB/s", at, section=BANDWIDTH))
         bound = f"; bound: {expected.bound}" if expected.bound else ""
         text = f"{number(expected.busbw.least, 4)} GB/s"
-        answers.append(Answer("Expected", text, f"{at}{bound}", section="bandwidth"))
+        answers.append(Answer("Expected", text, f"{at}{bound}", section=BANDWIDTH))
+    elif (best_point := case.best) and not case.is_latency:
+        at = f"at {data_size(best_point.size_bytes)}"
+        answers.append(
+            Answer("Measured", f"{number(best_point.busbw or 0.0, 4)} GB/s", at, section=BANDWIDTH)
+        )
+        if case.target and case.crosses:
+            text = f"{number(case.target, 4)} GB/s"
+            answers.append(Answer("Line rate allows", text, "headers left out", section=BANDWIDTH))
     answers += [
         Answer("Cause", suspect.cause, CONFIDENCE[suspect.confidence], section="causes")
         for suspect in explanation.causes[:1]

@@ -98,8 +98,8 @@ def result_table(explanation: FileExplanation) -> Table:
     as_chosen = dict(curve.as_chosen.points) if curve and curve.as_chosen else {}
     with_choice = [as_chosen.get(point.size_bytes) for point in shown]
     columns = [
-        Column("data", "size"),
-        Column("", is_text=True),
+        Column("data size", head=("data", "size")),
+        Column("placement", is_text=True, head=("",)),
         Column("time", "us"),
         Column("busbw", "GB/s"),
         Column("expected", "GB/s", is_text=True),
@@ -113,22 +113,27 @@ def result_table(explanation: FileExplanation) -> Table:
             least, most = of_size.busbw.least, of_size.busbw.most
             span = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
             share = f"{100 * (point.busbw or 0.0) / least:.0f}"
-        time = "-" if point.time_us is None else f"{point.time_us:.5g}"
+        time = "-" if point.time_us is None else f"{point.time_us:.{5 if point.time_us < 99_999 else 7}g}"
         cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
         is_short = of_size is not None and (point.busbw or 0.0) < of_size.busbw.least
         rows.append(Row(cells, "bad" if is_short else ""))
     more = {
-        ("NCCL's choice,", "expected"): [_of(expected, point, "choice") for point in shown],
-        ("NCCL's choice,", "by the log"): [chosen_words(point.chosen) for point in shown],
-        ("with it", "GB/s"): ["" if value is None else number(value, 4) for value in with_choice],
-        ("", "bound"): [_of(expected, point, "bound") for point in shown],
-        ("gain if", "lifted"): [_of(expected, point, "gain") for point in shown],
+        _column("NCCL's choice,", "expected"): [_of(expected, point, "choice") for point in shown],
+        _column("NCCL's choice,", "by the log"): [chosen_words(point.chosen) for point in shown],
+        Column("with it", "GB/s"): ["" if value is None else number(value, 4) for value in with_choice],
+        _column("", "bound"): [_of(expected, point, "bound") for point in shown],
+        _column("gain if", "lifted"): [_of(expected, point, "gain") for point in shown],
     }
-    for head, texts in more.items():
+    for column, texts in more.items():
         if any(texts):
-            columns.append(Column(*head, is_text=head[0] != "with it"))
+            columns.append(column)
             rows = [Row([*row.cells, text or "-"], row.tone) for row, text in zip(rows, texts, strict=True)]
     return Table(columns, rows)
+
+
+def _column(*head: str) -> Column:
+    """Return a column of texts with a head of two lines in a terminal."""
+    return Column(" ".join(head).strip(), is_text=True, head=head)
 
 
 def _of(expected: Mapping[int, ExpectedPoint], point: Point, name: str) -> str:
@@ -156,8 +161,7 @@ def fabric_lines(explanation: FileExplanation) -> list[str]:
         )
     elif case.crosses:
         lines.append(
-            "expected: no plan of such a collective and number of ranks in the workspace: --plan PLAN "
-            "or --cluster SERVER --servers N names one"
+            "expected: not known, as the fabric is not: --plan PLAN, or --cluster SERVER with --servers N"
         )
     if case.crosses and hardware.rate_gbps is None:
         lines.append("missing: the rate of an adapter: --rate 400Gbps (`ibstat`, `ethtool IFACE`), or --plan")
@@ -247,10 +251,15 @@ def _switch_lines(case: RuleInput) -> Iterator[str]:
 
 
 def explanation_json(explanation: FileExplanation) -> str:
-    """Return everything as one JSON object."""
+    """Return everything as JSON."""
+    return json.dumps(explanation_object(explanation), indent=2, allow_nan=False)
+
+
+def explanation_object(explanation: FileExplanation) -> dict[str, Any]:
+    """Return everything as one object of JSON values."""
     case, fabric, curve = explanation.case, explanation.fabric, explanation.curve
     as_chosen = dict(curve.as_chosen.points) if curve and curve.as_chosen else {}
-    content: dict[str, Any] = {
+    return {
         "file": explanation.name,
         "format": explanation.parsed.format,
         "warnings": warnings(explanation),
@@ -314,7 +323,6 @@ def explanation_json(explanation: FileExplanation) -> str:
             for suspect in explanation.causes
         ],
     }
-    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _range(point: ExpectedPoint | None) -> list[float] | None:

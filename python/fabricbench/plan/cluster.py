@@ -62,6 +62,7 @@ class Cluster:
         switch: SONiC configuration of the switches; by default PFC and SONiC's marking for lossless queues.
         version: Version of NCCL.
         variables: Environment variables of NCCL.
+        config: Configuration of the switches in place of a file, as `Fragment.record`.
     """
 
     server: str
@@ -70,6 +71,7 @@ class Cluster:
     switch: Path | None = None
     version: str = NCCL_VERSION
     variables: Mapping[str, str] | None = None
+    config: Mapping[str, Any] | None = None
 
     def check(self) -> list[str]:
         """Check what a plan would not report by the names of the options.
@@ -155,6 +157,8 @@ class Cluster:
         switch: dict[str, Any] = {"pfc": "on", "ecn": "sonic"}
         if self.switch is not None:
             switch = {"config": str(self.switch.absolute())}
+        elif self.config is not None:
+            switch = {"config": self.config}
         fabric = {"topology": self._topology(), "server": self._server_fields(), "switch": switch}
         transport = {"rate_control": "dcqcn"}
         nic = self._server.nic

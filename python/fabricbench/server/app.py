@@ -30,6 +30,7 @@ from fabricbench.server.routes import (
     compare,
     downloads,
     expected,
+    explained,
     figures,
     hosts,
     imports,
@@ -112,6 +113,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         downloads,
         imports,
         expected,
+        explained,
         campaigns,
         validation,
         hosts,
@@ -126,7 +128,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     app.add_middleware(
         BodyLimit,
         bytes_max=settings.body_bytes_max,
-        larger={imports.PATH: imports.BYTES_MAX},
+        larger=dict.fromkeys((imports.PATH, explained.PATH), imports.BYTES_MAX),
         together_max=settings.bodies_bytes_max,
     )
     app.add_middleware(Guard, settings=settings, logins=logins)

@@ -25,7 +25,8 @@ class Fault(BaseModel):
     message: str = Field(description="What is wrong, in one line.")
     hint: str = Field("", description="What to do about it.")
     field: str = Field("", description="Dotted path of the field concerned.")
-    line: int | None = Field(None, description="Line of the plan's text, from 1.")
+    file: str = Field("", description="Name of the file of the request concerned.")
+    line: int | None = Field(None, description="Line of that file, or of the plan's text, from 1.")
     column: int | None = Field(None, description="Column of that line, from 1.")
     found: str = Field("", description="What was found.")
     allowed: str = Field("", description="What is allowed.")
@@ -63,6 +64,14 @@ class ApiError(Exception):
 def fault(message: str, hint: str = "", **more: Any) -> dict[str, Any]:
     """Return a `Fault` as a JSON object."""
     return Fault.model_validate({"message": message, "hint": hint, **more}).model_dump()
+
+
+def option_error(found: Mapping[str, Any]) -> ApiError:
+    """Return the error for a fault, with the name of the parameter in place of the command line's option."""
+    option, _, message = found["message"].partition(": ")
+    if option.startswith("--") and message:
+        found = {**found, "message": message, "field": option.removeprefix("--"), "file": ""}
+    return ApiError(422, **found)
 
 
 def plan_error(faults: Sequence[Mapping[str, Any]], cost: Mapping[str, Any] | None) -> ApiError:

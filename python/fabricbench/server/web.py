@@ -26,7 +26,7 @@ router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
 
 _PAGE_PATH: Final = re.compile(
-    r"(trials|import|expected|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
+    r"(trials|import|expected|explain|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
     r"|campaigns/[A-Za-z0-9][A-Za-z0-9._-]*/?"
 )
 """Paths of the web application's pages, which the application routes itself."""

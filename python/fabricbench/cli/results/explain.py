@@ -23,22 +23,14 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.plan.expect_cluster import ClusterOptions, check_options, cluster_of
 from fabricbench.cli.progress import display
-from fabricbench.explaining.files import FileOptions, explanation_of
+from fabricbench.explaining.files import explanation_of
+from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_of
 from fabricbench.explaining.text import explanation_json as explanation_as_json, explanation_text as file_text
-from fabricbench.importing import (
-    PORT_PATTERNS,
-    Hardware,
-    Source,
-    SwitchCounters,
-    UserFacts,
-    has_port,
-    switch_counters,
-)
+from fabricbench.importing import Source, SwitchCounters, UserFacts, switch_counters
 from fabricbench.plan.cluster import Cluster
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
-from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.documents.diagnosis import insight_of, record_of
 from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
@@ -169,7 +161,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             _cluster(cluster, servers, topology, version, plan),
             version is not None,
             given,
-            _hardware(adapters, rate),
+            hardware_of(adapters, rate),
             _switches(counters or (), before or (), uplinks or ()),
             uplinks or (),
         )
@@ -236,19 +228,6 @@ def _explain_file(
         note(f"wrote {out}: {size_bytes / 1e6:.1f} MB")
 
 
-def _hardware(adapters: int | None, rate: str | None) -> Hardware:
-    """Return the adapters of a host and their rate from the options."""
-    if rate is None:
-        return Hardware(adapters, None, "--adapters" if adapters else "")
-    try:
-        bps = parse_rate(rate)
-    except UnitError as error:
-        raise typer.BadParameter(
-            f"found {error.found}; allowed: {error.allowed}", param_hint="--rate"
-        ) from error
-    return Hardware(adapters, bps / 1e9, "--adapters and --rate" if adapters else "--rate")
-
-
 def _switches(
     counters: Sequence[Path], before: Sequence[Path], uplinks: Sequence[str]
 ) -> list[SwitchCounters]:
@@ -256,18 +235,13 @@ def _switches(
 
     Raises:
         MeasuredError: A file cannot be read.
+        PlanError: An uplink is none of their ports.
     """
     for name, values in (("--before", before), ("--uplinks", uplinks)):
         if values and not counters:
             raise typer.BadParameter(f"found {name} without --counters; name the file that it belongs to")
     switches = switch_counters(counters, before)
-    for port in uplinks:
-        if not has_port(switches, port):
-            raise typer.BadParameter(
-                f"found {port}, and no port of that name; allowed: {PORT_PATTERNS}; "
-                "`fabricbench counters FILE` has their names",
-                param_hint="--uplinks",
-            )
+    check_uplinks(switches, uplinks)
     return switches
 
 

@@ -170,7 +170,7 @@ def _measured(results: MeasuredSeries, index: int) -> go.Scatter:
 
 def _caption(shown: Sequence[ExpectedSeries], measured: Sequence[MeasuredSeries], omitted: int) -> str:
     points = [point for series in shown for point in series.points]
-    text = "Expected bus bandwidth at each size"
+    text = f"{'Expected' if shown else 'Measured'} bus bandwidth at each size"
     if any(point.busbw.least != point.busbw.most for point in points):
         text += ": line, the median of the seeds; dark band, their quartiles; light band, least to most"
     text += "."

@@ -57,6 +57,14 @@ class Fragment:
         return nested((value.field, value.value) for value in self.values)
 
     @property
+    def record(self) -> dict[str, Any]:
+        """Its values as `fabric.switch.config` of a plan has them, which then needs no file."""
+        return {
+            "file": self.source,
+            "values": {value.field: value.value for value in (*self.values, *self.instead)},
+        }
+
+    @property
     def content(self) -> dict[str, Any]:
         """Its JSON object."""
         return {

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX, TOPOLOGIES
 from fabricbench.plan.fabric.server import shipped_servers
-from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.server.errors import ERRORS, ApiError, option_error
 from fabricbench.server.routes.figures import JSON_OBJECT
 from fabricbench.server.state import State
 from fabricbench.server.workers.sandbox import SandboxError
 
 router = APIRouter(prefix="/api/v1", tags=["expected"], responses=ERRORS)
 
-_SECONDS: Final = 300
+CURVE_SECONDS: Final = 300
 """Time of one processor that the curve of a collective may take [s]."""
 _SEEDS_MAX: Final = 20
 
@@ -58,9 +58,7 @@ async def expect_cluster(
     In addition it has `title`, `source`, `legend` (what the table means) and `figure` (`data`, `layout` and
     `caption` for Plotly).
     """
-    if cluster not in shipped_servers():
-        allowed = ", ".join(shipped_servers())
-        raise ApiError(422, f'no shipped server "{cluster}"', field="cluster", allowed=allowed)
+    check_server(cluster)
     arguments = {
         "server": cluster,
         "servers": servers,
@@ -69,16 +67,17 @@ async def expect_cluster(
         "seeds": seeds,
     }
     try:
-        reply = await state.sandbox.run("expect", arguments, _SECONDS)
+        reply = await state.sandbox.run("expect", arguments, CURVE_SECONDS)
     except SandboxError as error:
         hint = "fewer servers take less; `fabricbench expect` has no such limits"
         raise ApiError(422, f"the curve: {error}", hint) from error
     if "error" in reply:
-        raise ApiError(422, **_named(reply["error"]))
+        raise option_error(reply["error"])
     return Response(json.dumps(reply), media_type="application/json")
 
 
-def _named(fault: dict[str, Any]) -> dict[str, Any]:
-    """Return a fault with the name of the parameter in place of the command line's option."""
-    option, _, message = fault["message"].partition(": ")
-    return fault | {"message": message, "field": option.lstrip("-")} if message else fault
+def check_server(name: str) -> None:
+    """Check that a server is a shipped one, as others are files."""
+    if name not in shipped_servers():
+        allowed = ", ".join(shipped_servers())
+        raise ApiError(422, f'no shipped server "{name}"', field="cluster", allowed=allowed)

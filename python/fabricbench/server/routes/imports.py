@@ -24,7 +24,11 @@ PATH: Final = "/api/v1/imports"
 BYTES_MAX: Final = 16 << 20
 """Largest file [bytes], the same limit as that of `fabricbench import`."""
 
-_Name = Annotated[str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+NAME_LENGTH_MAX: Final = 100
+NAME_PATTERN: Final = r"^[^\x00-\x1f\x7f]*$"
+"""A line of text without control characters."""
+
+_Name = Annotated[str, Query(max_length=NAME_LENGTH_MAX, pattern=NAME_PATTERN)]
 
 
 class Imported(BaseModel):
@@ -56,8 +60,8 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
 
     Each result becomes a trial; a file is imported whole or, where a line cannot be read, not at all.
     """
-    if plan is not None and plan not in shipped_plans():
-        raise ApiError(422, f'no shipped plan "{plan}"', "GET /api/v1/plans lists them", field="plan")
+    if plan is not None:
+        check_plan(plan)
     await _check_file(
         state,
         {"name": file, "format_name": format, "ranks": ranks, "benchmark": benchmark, "plan": plan},
@@ -66,6 +70,12 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     user_facts = importing.UserFacts(ranks, benchmark)
     source = importing.Source(file, content)
     return await run_in_threadpool(_imported, state, source, user_facts, (format, name, plan), tag or [""])
+
+
+def check_plan(name: str) -> None:
+    """Check that a plan is a shipped one, as others are files."""
+    if name not in shipped_plans():
+        raise ApiError(422, f'no shipped plan "{name}"', "GET /api/v1/plans lists them", field="plan")
 
 
 def _imported(

@@ -1,4 +1,4 @@
-"""Tasks of the sandbox process: check a plan, capture frames, parse measurements, expect a cluster's curve.
+"""Tasks of the sandbox process: check a plan, capture frames, parse or explain measurements, expect a curve.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """
@@ -157,15 +157,43 @@ def measure(
     try:
         return {"count": importing.count_results(importing.Source(name, b64decode(text)), options)}
     except importing.MeasuredError as error:
-        return {
-            "error": {
-                "message": str(error),
-                "hint": error.hint,
-                "line": error.line,
-                "found": error.found,
-                "allowed": error.expected,
-            }
-        }
+        return {"error": _measured_fault(error)}
+
+
+def explain(files: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Explain pasted files; see `fabricbench.explaining.pasted`.
+
+    Args:
+        files: Name, text and `earlier` of each file; `earlier` for counters before the run.
+        given: Values of the user: the attributes of `Given`.
+    """
+    from fabricbench.explaining.pasted import Given, explained
+
+    sources = {
+        is_earlier: [
+            importing.Source(file["name"], file["text"].encode(errors="replace"))
+            for file in files
+            if file["earlier"] == is_earlier
+        ]
+        for is_earlier in (False, True)
+    }
+    try:
+        return explained(sources[False], sources[True], Given(**given))
+    except importing.MeasuredError as error:
+        return {"error": _measured_fault(error)}
+    except PlanError as error:
+        return {"error": _faults(error)[0] | {"file": error.problems[0].place.source}}
+
+
+def _measured_fault(error: importing.MeasuredError) -> dict[str, Any]:
+    return {
+        "message": str(error),
+        "hint": error.hint,
+        "file": error.name,
+        "line": error.line,
+        "found": error.found,
+        "allowed": error.expected,
+    }
 
 
 def _empty(text: str | None) -> dict[str, Any]:
