@@ -36,7 +36,13 @@ plans:
       fabric.switch.ecn.kmin: [25KB, 50KB, 100KB]
       fabric.switch.ecn.pmax: [1%, 20%, 100%]
 """
-MEASURED = Path(__file__).parents[1] / "tests" / "measured" / "samples" / "nccl_alltoall.txt"
+TESTS = Path(__file__).parents[1] / "tests"
+MEASURED = TESTS / "measured" / "samples" / "nccl_alltoall.txt"
+EXPLAINED = (
+    TESTS / "measured" / "diagnosed" / "nccl-two-servers.txt",
+    TESTS / "measured" / "diagnosed" / "two-rails.yaml",
+    TESTS / "devices" / "samples" / "port_qos.json",
+)
 
 
 def main() -> None:
@@ -60,6 +66,7 @@ def main() -> None:
         for name, path in pages.items():
             take(page, f"{address}/{path}", arguments.to / f"{name}.png")
         take_refusal(page, address, arguments.to / "import.png")
+        take_explanation(page, address, arguments.to / "explain.png")
         take_running(page, address, arguments.to / "run.png")
         take_campaign(page, address, Path(folder), arguments.to / "campaign.png")
         browser.close()
@@ -81,6 +88,17 @@ def take_refusal(page: Page, address: str, path: Path) -> None:
     page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
     page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_role("alert").locator("[data-meant=true]").wait_for()
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(800)
+    page.screenshot(path=path)
+
+
+def take_explanation(page: Page, address: str, path: Path) -> None:
+    """Explain the output of a benchmark with a plan and a configuration, and take a screenshot."""
+    page.goto(f"{address}/explain")
+    page.locator("input[type=file]").set_input_files(EXPLAINED)
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.locator(".figure[data-drawn=true]").wait_for()
     page.mouse.move(0, 0)
     page.wait_for_timeout(800)
     page.screenshot(path=path)

@@ -20,6 +20,7 @@ PAGES = {
     "run of the command line": "/runs/{suite}",
     "import": "/import",
     "expected": "/expected?cluster=dgx-h100&servers=2&collective=all-gather",
+    "explain": "/explain",
     "configure": "/configure",
     "hosts": "/hosts",
     "compare": "/compare?trial={congested}&trial={clear}",

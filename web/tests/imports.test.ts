@@ -2,7 +2,14 @@
 import { expect, test } from 'vitest';
 
 import type { Trial } from '../src/api/types';
-import { BYTES_MAX, withFormLabels, linesAround, runsOf, sizeProblem } from '../src/pages/imports/importFile';
+import {
+  BYTES_MAX,
+  IMPORT_LABELS,
+  linesAround,
+  runsOf,
+  sizeProblem,
+  withFormLabels,
+} from '../src/pages/imports/importFile';
 
 test('a line is shown with the lines around it', () => {
   const text = 'one\ntwo\r\nthree\nfour';
@@ -27,9 +34,11 @@ test('trials of a run stay together, in the order of the file', () => {
 });
 
 test('options of the command line become labels of the form', () => {
-  expect(withFormLabels('say it: --ranks N')).toBe('say it: “Ranks”');
-  expect(withFormLabels('--benchmark all_reduce_perf --ranks 4')).toBe(
+  expect(withFormLabels('say it: --ranks N', IMPORT_LABELS)).toBe('say it: “Ranks”');
+  expect(withFormLabels('--benchmark all_reduce_perf --ranks 4', IMPORT_LABELS)).toBe(
     '“Benchmark” all_reduce_perf “Ranks” 4',
   );
-  expect(withFormLabels('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
+  expect(withFormLabels('it printed --report_gbits and ranks', IMPORT_LABELS)).toBe(
+    'it printed --report_gbits and ranks',
+  );
 });

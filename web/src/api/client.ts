@@ -7,6 +7,8 @@ export interface Problem {
   message: string;
   hint?: string | null;
   field?: string | null;
+  /** Name of the file of the request. */
+  file?: string | null;
   line?: number | null;
   column?: number | null;
   found?: string | null;

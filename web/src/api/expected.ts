@@ -1,14 +1,18 @@
-/** Types of the expected curves of clusters. */
+/** Types of the expected curves of clusters, and of measured results next to them. */
 import type { components } from './schema';
 import type { Figure } from './types';
 
 export type ClusterChoices = components['schemas']['ClusterChoices'];
 
-/** Parameters of an expected curve. */
-export interface Cluster {
+/** Servers of a cluster and their fabric. */
+export interface ClusterParts {
   cluster: string;
   servers: number;
   topology: string;
+}
+
+/** Parameters of an expected curve. */
+export interface Cluster extends ClusterParts {
   collective: string;
   seeds: number;
 }
@@ -48,3 +52,11 @@ export interface ExpectedCurve {
   nccl_tests: string[];
   figure: Figure;
 }
+
+/** Fabric of pasted results and the values that they lack. */
+export type Given = Omit<components['schemas']['ToExplain'], 'files'>;
+
+/** Measured and expected results with causes. */
+export type Explained = Omit<components['schemas']['Explained'], 'figure'> & { figure: Figure | null };
+export type LikelyCause = components['schemas']['LikelyCause'];
+export type ResultTable = components['schemas']['ResultTable'];

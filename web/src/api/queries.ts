@@ -15,7 +15,7 @@ import {
 import type { CampaignAnalysis, CampaignPareto } from './campaigns';
 import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './events';
-import type { Cluster, ClusterChoices, ExpectedCurve } from './expected';
+import type { Cluster, ClusterChoices, ExpectedCurve, Explained, Given } from './expected';
 import type {
   About,
   Campaign,
@@ -275,6 +275,24 @@ export const useExpectedCurve = (cluster: Cluster) =>
     staleTime: HOUR,
     structuralSharing: false,
     retry: false,
+  });
+
+/** A file to explain; `earlier` for counters from before the run. */
+export interface FileToExplain {
+  file: File;
+  earlier: boolean;
+}
+
+/** Explains measured results with the files next to them; nothing is stored. */
+export const useExplaining = () =>
+  useMutation({
+    mutationFn: async ({ files, given }: { files: readonly FileToExplain[]; given: Given }) => {
+      const pasted = files.map(async ({ file, earlier }) => {
+        const text = new TextDecoder().decode(await contentOf(file));
+        return { name: file.name.slice(0, 100), text, earlier };
+      });
+      return send<Explained>('POST', path('explained'), { files: await Promise.all(pasted), ...given });
+    },
   });
 
 export const usePublished = () => useGet<{ plans: PublishedPlan[] }>(['validation'], path('validation'));

@@ -11,6 +11,7 @@ import {
   IconChecklist,
   IconMoon,
   IconServer2,
+  IconStethoscope,
   IconSun,
   IconTable,
 } from '@tabler/icons-react';
@@ -23,6 +24,7 @@ const PAGES = [
   { to: '/runs', label: 'Runs', icon: IconTable },
   { to: '/configure', label: 'Configure', icon: IconAdjustments },
   { to: '/expected', label: 'Expected', icon: IconChartLine },
+  { to: '/explain', label: 'Explain', icon: IconStethoscope },
   { to: '/hosts', label: 'Hosts', icon: IconServer2 },
   { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
   { to: '/validation', label: 'Validation', icon: IconChecklist },

@@ -27,6 +27,7 @@ export const router = createBrowserRouter([
           { path: 'trials/:id/:view', lazy: () => import('../pages/trial/TrialPage') },
           { path: 'import', lazy: () => import('../pages/imports/ImportPage') },
           { path: 'expected', lazy: () => import('../pages/expected/ExpectedPage') },
+          { path: 'explain', lazy: () => import('../pages/explain/ExplainPage') },
           { path: 'configure', lazy: () => import('../pages/configuration/ConfigurationPage') },
           { path: 'campaigns/:name', lazy: () => import('../pages/campaign/CampaignPage') },
           { path: 'hosts', lazy: () => import('../pages/hosts/HostsPage') },

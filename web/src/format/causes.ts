@@ -1,8 +1,12 @@
 /** Texts of likely causes: names of causes, fraction of the lost time. */
 
+const ABBREVIATIONS = /\b(acs|ecn|gdr|gpu|mtu|nic|numa|p2p|pcie|pfc)\b/g;
+
 /** `hash-collision` is "Hash collision", `ecn-too-eager` "ECN too eager". */
 export function causeTitle(cause: string): string {
-  const words = cause.replaceAll('-', ' ').replaceAll(/\b(ecn|pfc|nic)\b/g, (word) => word.toUpperCase());
+  const words = cause
+    .replaceAll('-', ' ')
+    .replaceAll(ABBREVIATIONS, (word) => (word === 'pcie' ? 'PCIe' : word.toUpperCase()));
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

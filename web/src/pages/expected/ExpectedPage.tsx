@@ -11,6 +11,7 @@ import type { Cluster, ClusterChoices, ExpectedCurve } from '../../api/expected'
 import { CaptionedChart } from '../../components/chart/Chart';
 import { Loaded } from '../../components/QueryStates';
 import { useSearch } from '../../components/useSearch';
+import { ClusterFields } from './ClusterFields';
 import { ExpectedTable } from './ExpectedTable';
 import { clusterOf, searchOf } from './cluster';
 
@@ -69,30 +70,7 @@ function ClusterForm({ choices, start, onSubmit }: FormProps) {
   return (
     <form onSubmit={submit} className="panel" style={{ padding: '10px 14px' }} aria-label="Cluster">
       <Group gap="sm" align="flex-end">
-        <Select
-          label="Server"
-          data={choices.servers}
-          value={cluster.cluster}
-          onChange={(name) => name !== null && set({ cluster: name })}
-          allowDeselect={false}
-          searchable
-        />
-        <NumberInput
-          label="Servers"
-          w={110}
-          min={1}
-          max={choices.servers_max}
-          allowDecimal={false}
-          value={cluster.servers}
-          onChange={(number) => set({ servers: Number(number) })}
-        />
-        <Select
-          label="Fabric"
-          data={choices.topologies}
-          value={cluster.topology}
-          onChange={(topology) => topology !== null && set({ topology })}
-          allowDeselect={false}
-        />
+        <ClusterFields choices={choices} cluster={cluster} onChange={set} />
         <Select
           label="Collective"
           data={choices.collectives}

@@ -10,11 +10,11 @@ import { useNavigate } from 'react-router';
 
 import { type Import, useImporting } from '../../api/queries';
 import type { Imported } from '../../api/types';
-import { FileDrop } from './FileDrop';
-import { runsOf, sizeProblem } from './importFile';
+import { FileDrop, fileText } from './FileDrop';
+import { IMPORT_LABELS, runsOf, sizeProblem } from './importFile';
 import { ImportedRuns } from './ImportedRuns';
 import { ImportOptions, NO_OPTIONS, type Options } from './ImportOptions';
-import { RefusedImport } from './RefusedImport';
+import { RefusedFile } from './RefusedFile';
 
 export function Component() {
   useDocumentTitle('Import · fabricbench');
@@ -35,7 +35,10 @@ export function Component() {
           Inspector, as text or JSON. Each result becomes a trial in the list with simulated ones.
         </Text>
       </div>
-      <FileDrop file={file} onFile={select} />
+      <FileDrop
+        status={file === null ? 'or drop one here' : fileText(file)}
+        onFiles={([first]) => select(first ?? null)}
+      />
       <ImportOptions options={options} onChange={setOptions} />
       <Group>
         <Button
@@ -51,7 +54,14 @@ export function Component() {
           </Text>
         ) : null}
       </Group>
-      {importing.isError && file !== null ? <RefusedImport error={importing.error} file={file} /> : null}
+      {importing.isError && file !== null ? (
+        <RefusedFile
+          title="Nothing was imported"
+          error={importing.error}
+          file={file}
+          labels={IMPORT_LABELS}
+        />
+      ) : null}
       {importing.data !== undefined ? <ImportedRuns imported={importing.data} /> : null}
     </Stack>
   );

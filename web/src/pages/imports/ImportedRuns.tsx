@@ -8,7 +8,7 @@ import { Link } from 'react-router';
 import type { Imported } from '../../api/types';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { dataSize } from '../../format/numbers';
-import { type ImportedRun, withFormLabels, runsOf } from './importFile';
+import { IMPORT_LABELS, type ImportedRun, runsOf, withFormLabels } from './importFile';
 
 const WARNINGS_SHOWN = 50;
 
@@ -55,7 +55,7 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
       </Title>
       <List size="sm" style={{ maxHeight: 220, overflow: 'auto' }}>
         {warnings.slice(0, WARNINGS_SHOWN).map((warning, index) => (
-          <List.Item key={index}>{withFormLabels(warning)}</List.Item>
+          <List.Item key={index}>{withFormLabels(warning, IMPORT_LABELS)}</List.Item>
         ))}
       </List>
       {more > 0 ? (

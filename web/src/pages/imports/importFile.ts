@@ -47,7 +47,10 @@ export function linesAround(text: string, line: number, around = 2): NumberedLin
     .map((content, index) => ({ number: first + index, text: content.slice(0, 400) }));
 }
 
-const LABELS: Record<string, string> = {
+/** Labels of a form by the options of the command line, without dashes. */
+export type FormLabels = Readonly<Record<string, string>>;
+
+export const IMPORT_LABELS: FormLabels = {
   format: 'Format',
   ranks: 'Ranks',
   benchmark: 'Benchmark',
@@ -57,8 +60,7 @@ const LABELS: Record<string, string> = {
 };
 
 /** Replaces options of the command line in a message by labels of the form: --ranks N is “Ranks”. */
-export function withFormLabels(text: string): string {
-  return text.replace(/--(format|ranks|benchmark|plan|name|tag)\b( N\b)?/g, (_, option: string) => {
-    return `\u201c${LABELS[option] ?? option}\u201d`;
-  });
+export function withFormLabels(text: string, labels: FormLabels): string {
+  const options = new RegExp(`--(${Object.keys(labels).join('|')})\\b( (?:N|[A-Z]{4,})\\b)?`, 'g');
+  return text.replace(options, (_, option: string) => `\u201c${labels[option] ?? option}\u201d`);
 }

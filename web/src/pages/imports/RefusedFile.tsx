@@ -1,29 +1,32 @@
-/** Message about an import that the server refused: error, hint, and the lines of the file around the error. */
+/** Message about a file that the server refused: error, hint, and the lines of the file around the error. */
 import { Alert, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 
 import { ApiError } from '../../api/client';
 import { problemText } from '../../components/QueryStates';
-import { withFormLabels, linesAround } from './importFile';
+import { type FormLabels, linesAround, withFormLabels } from './importFile';
 
-export function RefusedImport({ error, file }: { error: unknown; file: File }) {
+interface Props {
+  title: string;
+  error: unknown;
+  file: File;
+  labels: FormLabels;
+}
+
+export function RefusedFile({ title, error, file, labels }: Props) {
   const problem = problemText(error);
-  const line = error instanceof ApiError ? (error.problem.line ?? null) : null;
+  const { line = null, field = null } = error instanceof ApiError ? error.problem : {};
+  const label = field === null ? undefined : labels[field];
   return (
-    <Alert
-      color="red"
-      variant="light"
-      icon={<IconAlertTriangle size={18} />}
-      title="Nothing was imported"
-      role="alert"
-    >
+    <Alert color="red" variant="light" icon={<IconAlertTriangle size={18} />} title={title} role="alert">
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {withFormLabels(problem.message)}
+        {label === undefined ? '' : `${label}: `}
+        {withFormLabels(problem.message, labels)}
       </Text>
       {problem.hint ? (
         <Text size="sm" className="muted">
-          hint: {withFormLabels(problem.hint)}
+          hint: {withFormLabels(problem.hint, labels)}
         </Text>
       ) : null}
       {line === null ? null : <Excerpt file={file} line={line} />}
