@@ -33,7 +33,7 @@ def run_spec(hosts: list[int]) -> dict[str, Any]:
     }
 
 
-def row(host: int, nic: int | None, **sent: int) -> dict[str, Any]:
+def row(host: int, nic: int | None, **sent: int | None) -> dict[str, Any]:
     return {
         "job": "test",
         "algorithm": "ring",

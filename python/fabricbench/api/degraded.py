@@ -64,14 +64,14 @@ class Degraded:
             for effect in row.effects
         }
 
-    def write(self, path: str | Path) -> None:
+    def write_report(self, path: str | Path) -> None:
         """Write a page with maps of the fabric, as one HTML file that opens offline.
 
         Raises:
             OutputFileError: The file cannot be written.
 
         Example:
-            >>> degraded.write("degraded.html")
+            >>> degraded.write_report(workspace / "degraded.html")
         """
         write_degradation_page(self._degradation, Path(path))
 
