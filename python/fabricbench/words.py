@@ -85,6 +85,8 @@ def close_match_hint(found: object, allowed: Iterable[object]) -> str:
     """
     names = [str(name) for name in allowed]
     completions = [name for name in names if found and name.startswith(str(found))]
+    if not completions and (matching_name := same_name(str(found), names)):
+        completions = [matching_name]
     if not completions and (start := _normalised(str(found))):
         completions = [name for name in names if _normalised(name).startswith(start)]
     suggestions = (

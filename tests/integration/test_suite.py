@@ -104,7 +104,7 @@ def test_a_suite_is_run_and_reported_in_the_seven_sections(
         "shorter than asked for",
         "there is no third",
         "about 40",
-        "fabric boundary",
+        "what each observation point tells of the run",
         "at endpoint",
     ):
         assert words in text

@@ -66,7 +66,7 @@ def test_a_run_of_swept_fields_has_its_figures_and_values(client_of: ClientOf, t
     client = client_of(tmp_path)
     path = f"/api/v1/trials/{run[0].id}"
     listed = [figure["name"] for figure in client.get(f"{path}/figures").json()["figures"]]
-    assert listed[:2] == ["sweep-map", "sweep-lines"]
+    assert listed[:3] == ["curves", "sweep-map", "sweep-lines"]
     heat = client.get(f"{path}/figures/sweep-map").json()
     assert [trace["x"] for trace in heat["data"]] == [["1", "4"], ["1", "4"]]
     lines = client.get(f"{path}/figures/sweep-lines").json()

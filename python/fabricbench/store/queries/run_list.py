@@ -15,7 +15,7 @@ from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.store.catalog.memberships import ENTRIES, LISTED_ENTRIES
 from fabricbench.store.catalog.outcomes import worst
 from fabricbench.store.catalog.schema import COMPLETE, NOT_IN_TRASH
-from fabricbench.store.catalog.sql import Connection, Row, joined, one_of
+from fabricbench.store.catalog.sql import Connection, Row, contains, joined, one_of
 from fabricbench.store.queries.listing import (
     COLUMNS,
     TrialQuery,
@@ -113,7 +113,7 @@ def _run_rows(connection: Connection, suites: Sequence[str], query: TrialQuery) 
     rows = connection.execute(
         "SELECT suite, max(plan) AS plan, max(title) AS title, max(backend) AS backend,",
         "max(engine_version) AS engine_version,",
-        "count(DISTINCT CASE WHEN variant NOT LIKE '%solo/%' THEN variant END) AS variants,",
+        *("count(DISTINCT CASE WHEN NOT", contains("variant", "solo/"), "THEN variant END) AS variants,"),
         "count(DISTINCT data_size_bytes) AS sizes, count(DISTINCT iteration) AS iterations,",
         "count(*) AS trials, min(started_at) AS started_at, max(ended_at) AS ended_at,",
         *(f"min(CASE WHEN status = '{COMPLETE}' THEN", ideal, "END) AS least,"),
