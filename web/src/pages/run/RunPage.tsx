@@ -101,7 +101,11 @@ const SHOWN_OPEN = 8;
 function useFreshFigures({ trials_finished, state }: RunDetail) {
   const client = useQueryClient();
   useEffect(() => {
-    for (const key of ['compare', 'figures', 'figure']) void client.invalidateQueries({ queryKey: [key] });
+    for (const key of ['compare', 'figures', 'figure']) {
+      // A first request under way would count as fresh, although it may have left before the trial ended.
+      const queryKey = [key];
+      void client.cancelQueries({ queryKey }).then(() => client.invalidateQueries({ queryKey }));
+    }
   }, [client, trials_finished, state]);
 }
 
