@@ -68,7 +68,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
         </Alert>
       ) : null}
       {run.in_queue && run.state !== 'complete' ? <ProgressPanel run={run} live={live} /> : null}
-      {run.in_queue && run.state === 'running' ? (
+      {run.in_queue && (run.state === 'running' || (run.state !== 'complete' && live.trial !== null)) ? (
         <LiveCharts live={live} isMeasured={isMeasured(run, live.trial)} />
       ) : null}
       <SearchResults cases={run.search ?? []} />
