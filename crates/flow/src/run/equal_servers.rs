@@ -254,6 +254,29 @@ mod tests {
         scale_up: ScaleUpCopies { rate_bps: 2_966_400_000_000, latency_ps: 936_250 },
     };
 
+    /// Summaries and rows of the run and of one in which no server stands for another.
+    fn of_two_and_all(spec: &RunSpec) -> [(FlowSummary, Rows); 2] {
+        let paths = paths_of(spec).unwrap();
+        assert!(EqualServers::find(spec, &paths).is_some());
+        let jobs = jobs_of(spec, &paths).unwrap();
+        let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
+        let all = by_events(spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
+        let two = run(spec, &mut of_two).unwrap();
+        [(two, of_two), (all, of_all)]
+    }
+
+    /// The same, which have to have equal times, statistics and channels.
+    fn equal_runs(spec: &RunSpec, context: &str) -> [(FlowSummary, Rows); 2] {
+        let runs = of_two_and_all(spec);
+        let [(two, of_two), (all, of_all)] = &runs;
+        let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
+        assert_eq!(facts(two), facts(all), "{context}");
+        let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
+        assert_eq!(text(of_two), text(of_all), "{context}");
+        assert_eq!(of_two.channels, of_all.channels, "{context}");
+        runs
+    }
+
     #[test]
     fn an_all_to_all_of_two_servers_takes_the_times_of_all() {
         for (servers, log2, peers) in [
@@ -267,18 +290,9 @@ mod tests {
             (16, 22, NcclPeers { channels: 2, ..PEERS }),
         ] {
             let spec = all_to_all(servers, 1 << log2, peers);
-            let paths = paths_of(&spec).unwrap();
-            assert!(EqualServers::find(&spec, &paths).is_some());
-            let jobs = jobs_of(&spec, &paths).unwrap();
-            let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
-            let all = by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
-            let two = run(&spec, &mut of_two).unwrap();
-            let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
-            assert_eq!(facts(&two), facts(&all), "{servers} servers, 2^{log2} bytes");
-            let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
-            assert_eq!(text(&of_two), text(&of_all));
-            assert_eq!(of_two.channels, of_all.channels);
-            assert_eq!(two.events < all.events, log2 > 14);
+            let context = format!("{servers} servers, 2^{log2} bytes");
+            let [two, all] = equal_runs(&spec, &context);
+            assert_eq!(two.0.events < all.0.events, log2 > 14);
         }
     }
 
@@ -287,11 +301,7 @@ mod tests {
         let mut spec = all_to_all(5, 1 << 22, NcclPeers { channels: 2, ..PEERS });
         spec.observe.chunks = ChunksObserved::Sample;
         spec.observe.chunk_rows = 1 << 20;
-        let paths = paths_of(&spec).unwrap();
-        let jobs = jobs_of(&spec, &paths).unwrap();
-        let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
-        by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
-        run(&spec, &mut of_two).unwrap();
+        let [(_, of_two), (_, of_all)] = of_two_and_all(&spec);
         let key = |row: &ChunkRow| {
             let ends = [row.src_rank, row.dst_rank, row.src_host, row.dst_host];
             (row.step, row.block, row.channel, ends, row.start_ps, row.completed_ps)
@@ -326,19 +336,9 @@ mod tests {
         for (servers, collective) in [(3, "all-reduce"), (5, "all-gather"), (6, "reduce-scatter")] {
             // Equal blocks, several loops.
             let spec = ring(servers, collective, u64::from(servers) * 3 * 6 * (150 << 10));
-            let paths = paths_of(&spec).unwrap();
-            assert!(EqualServers::find(&spec, &paths).is_some());
-            let jobs = jobs_of(&spec, &paths).unwrap();
-            let (mut of_all, mut of_two) = (Rows::default(), Rows::default());
-            let all = by_events(&spec, paths, jobs, EqualServers::default(), &mut of_all).unwrap();
-            let two = run(&spec, &mut of_two).unwrap();
-            let facts = |summary: &FlowSummary| (summary.end_ps, summary.jobs.clone());
-            assert_eq!(facts(&two), facts(&all));
-            let text = |counts: &Rows| format!("{:?} {:?}", counts.steps, counts.times);
-            assert_eq!(text(&of_two), text(&of_all));
-            assert_eq!(of_two.channels, of_all.channels);
-            assert_eq!(of_all.channels.len() as u32, 6 * servers);
-            assert!(two.events < all.events);
+            let [two, all] = equal_runs(&spec, collective);
+            assert_eq!(all.1.channels.len() as u32, 6 * servers);
+            assert!(two.0.events < all.0.events);
         }
     }
 
