@@ -58,10 +58,10 @@ def run_plan(
     root: Path, plan: str | Path, *overrides: str, listener: Listener | None = None, **options: Any
 ) -> list[Trial]:
     """Run a plan into a workspace and return its trials."""
-    path = options.pop("path", "auto")
+    of_backend = {"path": options.pop("path")} if "path" in options else {}
     workspace = Workspace.open(root, create=True)
     loaded = load(str(plan), overrides)
-    runner = Runner(workspace, backend_of(loaded, {"path": path}), listener or Quiet(), **options)
+    runner = Runner(workspace, backend_of(loaded, of_backend), listener or Quiet(), **options)
     return list(runner.run(loaded).trials)
 
 

@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from fabricbench.runner.listener import Quiet
-from fabricbench.runner.loading import backend_of, load
-from fabricbench.runner.trials import Runner
-from fabricbench.store import Workspace
+from tests.integration.real import run_plan
 
 PLAN = """\
 fabricbench: 1
@@ -30,9 +26,7 @@ TIMES = {"start_ps", "completed_ps"}
 def channels(root: Path, *overrides: str, table: str = "channels") -> list[dict[str, Any]]:
     root.mkdir(exist_ok=True)
     (root / "plan.yaml").write_text(PLAN, encoding="utf-8")
-    loaded = load(str(root / "plan.yaml"), overrides)
-    workspace = Workspace.open(root / "workspace", create=True)
-    (trial,) = Runner(workspace, backend_of(loaded, {}), Quiet()).run(loaded).trials
+    (trial,) = run_plan(root / "workspace", root / "plan.yaml", *overrides)
     rows: list[dict[str, Any]] = trial.tables.table(table).to_pylist()
     return rows
 

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.real import jobs_of, run_plan
 
 from fabricbench.analysis.summary.bandwidth import busbw_limit, ideal_goodput_gb_per_s
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.job_reports import JobReport, measured_reports
-from fabricbench.runner.listener import Quiet
-from fabricbench.runner.loading import backend_of, load
-from fabricbench.runner.trials import Runner
-from fabricbench.store import Workspace
+from fabricbench.results.job_reports import JobReport
 
 PLAN = """\
 fabricbench: 1
@@ -30,10 +27,7 @@ sweep: {data_size: [64MB]}
 def ran(root: Path, *overrides: str) -> list[JobReport]:
     root.mkdir(exist_ok=True)
     (root / "plan.yaml").write_text(PLAN, encoding="utf-8")
-    loaded = load(str(root / "plan.yaml"), overrides)
-    workspace = Workspace.open(root / "workspace", create=True)
-    trials = Runner(workspace, backend_of(loaded, {}), Quiet()).run(loaded).trials
-    return [job for trial in trials for job in measured_reports(trial)]
+    return jobs_of(run_plan(root / "workspace", root / "plan.yaml", *overrides))
 
 
 def busbw(root: Path, *overrides: str) -> float:
