@@ -17,7 +17,7 @@ from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_
 from fabricbench.explaining.page import BANDWIDTH, explanation_page
 from fabricbench.explaining.text import explanation_object
 from fabricbench.importing import MeasuredError, Source, UserFacts, counters_of, read_facts
-from fabricbench.plan.cluster import TOPOLOGIES, Cluster, option_problem
+from fabricbench.plan.cluster import Cluster, default_topology, option_problem
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.read import SONIC, ReadOptions, read_device
 from fabricbench.plan.devices.switch_config import override_of
@@ -209,6 +209,6 @@ def _cluster(given: Given, fragment: Fragment | None) -> Cluster | None:
         return None
     if given.servers is None:
         raise option_problem("--servers", "nothing", "a number of servers")
-    topology = given.topology or ("single-switch" if given.servers == 1 else TOPOLOGIES[0])
+    topology = given.topology or default_topology(given.servers)
     cluster = Cluster(given.cluster, given.servers, topology, version=given.nccl or NCCL_VERSION)
     return replace(cluster, config=fragment.record) if fragment else cluster

@@ -50,6 +50,11 @@ class Segment:
     computed: Sequence[int]
 
 
+def default_topology(servers: int) -> str:
+    """Return the kind of the fabric of a cluster whose fabric is not given."""
+    return "single-switch" if servers == 1 else TOPOLOGIES[0]
+
+
 @dataclass(frozen=True)
 class Cluster:
     """Equal servers, their fabric and NCCL.

@@ -12,9 +12,9 @@ from fabricbench import importing
 from fabricbench.cli.output import has_colour, note
 from fabricbench.plan.cluster import (
     SIZES,
-    TOPOLOGIES,
     Cluster,
     collectives_named,
+    default_topology,
     option_problem,
 )
 from fabricbench.plan.jobs.library import NCCL_VERSION
@@ -90,7 +90,7 @@ def cluster_of(options: ClusterOptions) -> Cluster:
     return Cluster(
         options.cluster,
         options.servers,
-        options.topology or ("single-switch" if options.servers == 1 else TOPOLOGIES[0]),
+        options.topology or default_topology(options.servers),
         options.switch,
         options.nccl or NCCL_VERSION,
         parse_variables(options.variables or ()),
