@@ -17,8 +17,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.chunks.timeline import (
     bar_trace,
     colour_bar_trace,
-    lane_height_px,
-    lane_separator,
+    lanes_layout,
     numbered_colours,
 )
 from fabricbench.figures.chunks.timeline_lanes import MAX_LANES
@@ -135,14 +134,7 @@ def _layout(lanes: _Lanes, scale: TimeScale) -> dict[str, Any]:
         ticktext=[f"{row['job']} {row['host']}" if has_jobs else str(row["host"]) for row in names],
         showgrid=False,
     )
-    return theme.layout(
-        height=max(240, len(lanes.lanes) * lane_height_px(len(lanes.lanes)) + 90),
-        xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
-        yaxis=y_axis,
-        shapes=[] if lanes.servers else [lane_separator(first) for first in starts[1:]],
-        barmode="overlay",
-        hovermode="closest",
-    )
+    return lanes_layout(len(lanes.lanes), scale, y_axis, [] if lanes.servers else starts[1:])
 
 
 def _starts_server(lanes: _Lanes, lane: Sequence[Row], number: int) -> bool:

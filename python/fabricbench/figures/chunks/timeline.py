@@ -148,7 +148,6 @@ def _hover(bar: dict[str, Any], scale: TimeScale) -> str:
 
 def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
     lanes = timeline.senders[-1].first_lane + timeline.senders[-1].lanes
-    lane_px = lane_height_px(lanes)
     many_jobs = len({sender.job for sender in timeline.senders}) > 1
     labelled = timeline.senders[:: -(-len(timeline.senders) // _MAX_RANK_LABELS)]
     y_axis = theme.axis(
@@ -158,23 +157,25 @@ def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
         ticktext=[f"{sender.job} {sender.rank}" if many_jobs else str(sender.rank) for sender in labelled],
         showgrid=False,
     )
+    return lanes_layout(lanes, scale, y_axis, [sender.first_lane for sender in timeline.senders[1:]])
+
+
+def lanes_layout(
+    lanes: int, scale: TimeScale, y_axis: dict[str, Any], separated: Sequence[int]
+) -> dict[str, Any]:
+    """Return the layout of bars over time in lanes, with a line above each separated lane."""
+    lane_px = min(_MAX_LANE_PX, max(_MIN_LANE_PX, _TARGET_PX // lanes))
     return theme.layout(
         height=max(240, lanes * lane_px + 90),
         xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
         yaxis=y_axis,
-        shapes=[lane_separator(sender.first_lane) for sender in timeline.senders[1:]],
+        shapes=[_separator(lane) for lane in separated],
         barmode="overlay",
         hovermode="closest",
     )
 
 
-def lane_height_px(lanes: int) -> int:
-    """Return the height of a lane."""
-    return min(_MAX_LANE_PX, max(_MIN_LANE_PX, _TARGET_PX // lanes))
-
-
-def lane_separator(first_lane: int) -> dict[str, Any]:
-    """Return a line above a lane."""
+def _separator(first_lane: int) -> dict[str, Any]:
     edge = first_lane - 0.5
     line = {"color": theme.GRID, "width": 1}
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": edge, "y1": edge, "line": line}
