@@ -5,6 +5,7 @@
 import { Badge, Group, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 
 import type { Explained, LikelyCause } from '../../api/expected';
+import { AnswerTile } from '../../components/AnswerTile';
 import { CaptionedChart } from '../../components/chart/Chart';
 import { CodeText } from '../../components/CodeText';
 import { NoteList } from '../../components/NoteList';
@@ -67,17 +68,7 @@ function Verdict({ explained }: { explained: Explained }) {
       </Title>
       <SimpleGrid cols={{ base: 1, sm: Math.max(answers.length, 1) }} spacing="sm" mt="sm">
         {answers.map(({ question, text, about }) => (
-          <div key={question}>
-            <Text size="xs" className="muted">
-              {question}
-            </Text>
-            <Text fw={600} fz={20} className="num" lh={1.3}>
-              {text}
-            </Text>
-            <Text size="sm" className="muted">
-              {about}
-            </Text>
-          </div>
+          <AnswerTile key={question} title={question} value={text} about={about} />
         ))}
       </SimpleGrid>
       {hasLimit || explained.table === null ? null : (

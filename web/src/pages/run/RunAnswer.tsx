@@ -6,6 +6,7 @@ import { Paper, SimpleGrid, Text } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { Labelled, ResultsOfRun } from '../../api/types';
+import { AnswerTile } from '../../components/AnswerTile';
 import { CauseBox } from '../../components/CauseBox';
 import { sentence } from '../../format/jobs';
 
@@ -44,17 +45,10 @@ export function RunAnswer({ results }: { results: ResultsOfRun }) {
 }
 
 function ResultTile({ title, result }: { title: string; result: Labelled }) {
-  return (
-    <div>
-      <Text size="xs" className="muted">
-        {title}: <Link to={`/trials/${result.trial}`}>{result.label}</Link>
-      </Text>
-      <Text fw={600} fz={20} className="num" lh={1.3}>
-        {result.value}
-      </Text>
-      <Text size="sm" className="muted">
-        {result.why}
-      </Text>
-    </div>
+  const linked = (
+    <>
+      {title}: <Link to={`/trials/${result.trial}`}>{result.label}</Link>
+    </>
   );
+  return <AnswerTile title={linked} value={result.value} about={result.why} />;
 }
