@@ -10,7 +10,7 @@ from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.sweep import maps_figure
 from fabricbench.results.studies.factor_effects import Response
 from fabricbench.results.studies.factors import Factor
-from fabricbench.results.studies.sweep import Dimension, Grid
+from fabricbench.results.studies.sweep import Dimension, MetricGrid
 
 _FACTORS: Final = 3
 """Number of strongest factors, of which all pairs are drawn."""
@@ -34,7 +34,7 @@ def pair_plot(response: Response, one: int, other: int) -> Plot:
     )
     means = response.grid(response.factors.index(rows), response.factors.index(columns))
     values = {(rows.levels[row], columns.levels[column]): value for (row, column), value in means.items()}
-    grid = Grid("", _dimension(rows), _dimension(columns), values)
+    grid = MetricGrid("", _dimension(rows), _dimension(columns), values)
     caption = f"{response.title} over {rows.name} and {columns.name}: means over all other factors and seeds."
     return Plot(maps_figure([grid], replace(response.metric, unit=response.unit)), caption)
 

@@ -13,7 +13,8 @@ from fabricbench.figures.figure import RESULTS, SWEEP, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import Direction, Metric
-from fabricbench.results.studies.sweep import Grid, Panel, Point, Sweep, job_sweeps, sweeps
+from fabricbench.results.job_reports import JobReport
+from fabricbench.results.studies.sweep import MetricGrid, Panel, Point, Sweep, job_sweeps, sweeps
 from fabricbench.words import counted
 
 _PANELS_MAX = 12
@@ -52,7 +53,7 @@ def map_plot(sweep: Sweep) -> Plot | None:
     return Plot(figure, text + _omission_text(sweep, len(grids)), reduced=len(grids) > len(shown))
 
 
-def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
+def maps_figure(grids: Sequence[MetricGrid], metric: Metric) -> go.Figure:
     """Draw a metric over two dimensions each; every map has at least one value."""
     height = _CELL_PX * len(grids[0].rows.values)
     panels = _Panels(len(grids), _MAPS_ACROSS, height, [grid.about for grid in grids])
@@ -65,7 +66,7 @@ def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
     return figure
 
 
-def _map(grid: Grid, metric: Metric) -> go.Heatmap:
+def _map(grid: MetricGrid, metric: Metric) -> go.Heatmap:
     values = [[grid.values.get((row, column)) for column in grid.columns.values] for row in grid.rows.values]
     numbers = [value for row in values for value in row if value is not None]
     low, high = min(numbers), max(numbers)
@@ -255,8 +256,7 @@ def _omission_text(sweep: Sweep, count: int) -> str:
 
 def _curves(subject: Subject) -> Plot | None:
     """Draw the results of the whole run; a single job over sizes alone has its plot of bandwidth."""
-    suite = subject.trial.facts.suite
-    of_run = job_sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
+    of_run = job_sweeps(_reports_of_run(subject))
     is_plain = len(of_run) == 1 and not of_run[0].fields and of_run[0].size is not None
     return None if is_plain else lines_plot(of_run, from_zero=True)
 
@@ -264,9 +264,12 @@ def _curves(subject: Subject) -> Plot | None:
 def _chosen(subject: Subject) -> list[Sweep]:
     """Return the sweeps of the trial's run, limited to the requested job, if any."""
     job = subject.window.job if subject.window else None
+    return [sweep for sweep in sweeps(_reports_of_run(subject)) if job in (None, sweep.job)]
+
+
+def _reports_of_run(subject: Subject) -> list[JobReport]:
     suite = subject.trial.facts.suite
-    run_sweeps = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
-    return [sweep for sweep in run_sweeps if job in (None, sweep.job)]
+    return [row.report for row in subject.rows if row.trial.facts.suite == suite]
 
 
 CURVES_FIGURE: Final = Figure(

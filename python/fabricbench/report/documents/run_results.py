@@ -14,7 +14,7 @@ from fabricbench.report.documents.diagnosis import insight_of
 from fabricbench.report.documents.table_cells import value_text
 from fabricbench.results.job_ranking import by_concern, leading_text
 from fabricbench.results.job_reports import JobReport, reports_of_run
-from fabricbench.results.studies.sweep import ResultMap, Sweep
+from fabricbench.results.studies.sweep import JobGrid, Sweep
 from fabricbench.results.variants import versus_rows
 from fabricbench.store import Trial
 from fabricbench.words import counted
@@ -63,7 +63,7 @@ class RunResults:
     worst: LabelledResult
     findings: Sequence[Finding]
     metric: Metric
-    maps: Sequence[ResultMap]
+    maps: Sequence[JobGrid]
     dimensions: Sequence[str]
     results: Sequence[JobReport]
     values: Sequence[Sequence[str]]
@@ -87,7 +87,8 @@ def run_results(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> RunRes
     ordered = by_concern(reports)
     sweep = Sweep(reports)
     places = {id(job): number for number, job in enumerate(sweep.jobs)}
-    metric, best = _map_metric(reports), _best(ordered, reports)
+    metric = _map_metric(reports)
+    best = _best(ordered, metric, reports)
     return RunResults(
         question=_question(sweep, shared[0]),
         headline=verdict_line(reports) or _range_text(ordered, best, reports),
@@ -166,8 +167,9 @@ def _variant_sentences(reports: Sequence[JobReport]) -> list[str]:
     return sentences
 
 
-def _best(ordered: Sequence[JobReport], reports: Sequence[JobReport]) -> LabelledResult | None:
-    metric = _map_metric(reports)
+def _best(
+    ordered: Sequence[JobReport], metric: Metric, reports: Sequence[JobReport]
+) -> LabelledResult | None:
     measured = [job for job in ordered if job.is_complete and job.summary.value(metric.name) is not None]
     if not measured:
         return None

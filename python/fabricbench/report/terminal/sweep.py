@@ -8,7 +8,7 @@ from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.studies.sweep import Grid, Sweep, sweeps
+from fabricbench.results.studies.sweep import MetricGrid, Sweep, sweeps
 from fabricbench.words import counted
 
 _GRIDS_MAX = 4
@@ -34,11 +34,11 @@ def _tables(sweep: Sweep, *, colour: bool) -> str:
     return "\n\n".join([*tables, *omission])
 
 
-def _fits(grid: Grid) -> bool:
+def _fits(grid: MetricGrid) -> bool:
     return len(grid.columns.values) <= _COLUMNS_MAX and len(grid.rows.values) <= _ROWS_MAX
 
 
-def _table(sweep: Sweep, grid: Grid, *, colour: bool) -> str:
+def _table(sweep: Sweep, grid: MetricGrid, *, colour: bool) -> str:
     metric = sweep.metric
     unit = f" ({metric.unit})" if metric.unit else ""
     about = f", {grid.about}" if grid.about else ""

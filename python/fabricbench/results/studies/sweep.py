@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, Metric
@@ -70,37 +70,26 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A metric of a job over two dimensions.
+class Grid(Generic[T]):
+    """Results over two dimensions.
 
     Attributes:
         about: The values of all other dimensions, as text; empty if there are none.
         rows: The dimension from top to bottom.
         columns: The dimension from left to right.
-        values: The metric by the values of both, where there are trials.
+        values: The result by the values of both, where there are trials.
     """
 
     about: str
     rows: Dimension
     columns: Dimension
-    values: Mapping[tuple[str, str], float | None]
+    values: Mapping[tuple[str, str], T]
 
 
-@dataclass(frozen=True)
-class ResultMap:
-    """Jobs of a run over two dimensions.
-
-    Attributes:
-        about: The values of all other dimensions, as text; empty if there are none.
-        rows: The dimension from top to bottom.
-        columns: The dimension from left to right.
-        jobs: The jobs at each pair of values, one for each iteration.
-    """
-
-    about: str
-    rows: Dimension
-    columns: Dimension
-    jobs: Mapping[tuple[str, str], Sequence[JobReport]]
+MetricGrid = Grid[float | None]
+"""A metric of a job over two dimensions."""
+JobGrid = Grid[Sequence[JobReport]]
+"""Jobs of a run over two dimensions, one for each iteration."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +174,7 @@ class Sweep:
         """The horizontal axis of lines: sizes if there are several, or else the last field, or variants."""
         return self._along[-1]
 
-    def grids(self) -> list[Grid]:
+    def grids(self) -> list[MetricGrid]:
         """Return a table for each combination of values of the dimensions after the first two.
 
         Empty with a single dimension.
@@ -195,17 +184,17 @@ class Sweep:
             return []
         rows, columns, *others = dimensions
         return [
-            Grid(about, rows, columns, self._grid(rows, columns, numbers))
+            self._grid(about, (rows, columns), numbers, lambda own: self._value(own, self.metric))
             for about, numbers in self._parts([*others, self.variants])
         ]
 
-    def maps(self) -> list[ResultMap]:
+    def maps(self) -> list[JobGrid]:
         """Return the jobs over the first two dimensions, a map for each combination of the other values."""
         if len(self.dimensions) < 2:
             return []
         rows, columns, *others = self.dimensions
         return [
-            ResultMap(about, rows, columns, self._cells(rows, columns, numbers))
+            self._grid(about, (rows, columns), numbers, lambda own: [self.jobs[number] for number in own])
             for about, numbers in self._parts(others)
         ]
 
@@ -273,19 +262,16 @@ class Sweep:
         return list(_grouped(numbers, lambda number: dimension.places[number]).items())
 
     def _grid(
-        self, rows: Dimension, columns: Dimension, numbers: Sequence[int]
-    ) -> dict[tuple[str, str], float | None]:
-        return {
-            (row, column): self._value(own, self.metric)
-            for row, in_row in self._split(rows, numbers)
-            for column, own in self._split(columns, in_row)
-        }
-
-    def _cells(
-        self, rows: Dimension, columns: Dimension, numbers: Sequence[int]
-    ) -> dict[tuple[str, str], list[JobReport]]:
+        self,
+        about: str,
+        dimensions: tuple[Dimension, Dimension],
+        numbers: Sequence[int],
+        result: Callable[[Sequence[int]], T],
+    ) -> Grid[T]:
+        """Return the result of the jobs at each pair of values."""
+        rows, columns = dimensions
         cells = _grouped(numbers, lambda number: (rows.places[number], columns.places[number]))
-        return {values: [self.jobs[number] for number in own] for values, own in cells.items()}
+        return Grid(about, rows, columns, {values: result(own) for values, own in cells.items()})
 
     def _points(self, numbers: Sequence[int]) -> list[Point]:
         points = []

@@ -15,7 +15,7 @@ from fabricbench.report.documents.diagnosis import finding_object
 from fabricbench.report.documents.run_results import LabelledResult, RunResults, run_results
 from fabricbench.results.job_ranking import kept_of
 from fabricbench.results.job_reports import JobReport
-from fabricbench.results.studies.sweep import ResultMap
+from fabricbench.results.studies.sweep import JobGrid
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.routes.runs import RunId, finished_trials_of
 from fabricbench.server.routes.trials import identity
@@ -163,7 +163,7 @@ def _result(job: JobReport, values: Sequence[str]) -> RunResult:
     )
 
 
-def _map(part: ResultMap, metric: Metric) -> RunMap:
+def _map(part: JobGrid, metric: Metric) -> RunMap:
     return RunMap(
         about=part.about,
         row_title=part.rows.title,
@@ -171,7 +171,7 @@ def _map(part: ResultMap, metric: Metric) -> RunMap:
         rows=list(part.rows.values),
         columns=list(part.columns.values),
         cells=[
-            [_cell(part.jobs.get((row, column), ()), metric) for column in part.columns.values]
+            [_cell(part.values.get((row, column), ()), metric) for column in part.columns.values]
             for row in part.rows.values
         ],
     )
