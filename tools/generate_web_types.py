@@ -26,7 +26,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.open(Path(folder) / "workspace", create=True)
         document = json.dumps(create_app(workspace, Settings()).openapi())
-    command = [str(NODE), str(PROGRAM), "--output", str(WEB / "src" / "api" / "schema.d.ts")]
+    # A request may leave out fields that have a default.
+    options = ["--default-non-nullable=false", "--output", str(WEB / "src" / "api" / "schema.d.ts")]
+    command = [str(NODE), str(PROGRAM), *options]
     subprocess.run(command, input=document, text=True, check=True, stdout=subprocess.DEVNULL)
 
 
