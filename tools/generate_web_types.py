@@ -1,4 +1,4 @@
-"""Writes the types of the HTTP interface, from the server's OpenAPI document; part of `make lint`.
+"""Writes the types of the HTTP interface, from the server's OpenAPI document; part of `make build`.
 
 The web application is type-checked with them (web/src/api/schema.d.ts); its build needs none.
 """
