@@ -204,7 +204,8 @@ def _of_plan(
         ExpectedPoint(size, Range.of(values[size]), choice=choices.get(size, "")) for size in sorted(values)
     ]
     fabric: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"] if loaded else {}
-    adapters = (fabric.get("server") or {}).get("adapters")
+    server = fabric.get("server") or {}
+    adapters = server["adapters"] // server.get("machines", 1) if server else None
     return FileCurve(ExpectedSeries(name, points), source, None, adapters)
 
 

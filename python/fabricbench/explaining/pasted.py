@@ -209,6 +209,6 @@ def _cluster(given: Given, fragment: Fragment | None) -> Cluster | None:
         return None
     if given.servers is None:
         raise option_problem("--servers", "nothing", "a number of servers")
-    topology = given.topology or default_topology(given.servers)
+    topology = given.topology or default_topology(given.cluster, given.servers)
     cluster = Cluster(given.cluster, given.servers, topology, version=given.nccl or NCCL_VERSION)
     return replace(cluster, config=fragment.record) if fragment else cluster

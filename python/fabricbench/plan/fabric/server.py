@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema
 
-from fabricbench.plan._run_spec import ServerSpec, SharedMemorySpec
+from fabricbench.plan._run_spec import SharedMemorySpec
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.errors import FieldProblem
 from fabricbench.plan.fabric.cables import HostLink
@@ -197,9 +197,10 @@ class Server(PlanModel):
             )
         return tuple((gpu * self.nics // self.gpus,) if self.nics else () for gpu in range(self.gpus))
 
-    def run_spec(self) -> ServerSpec:
-        """Return the server for the engine."""
-        return {"adapters": self.nics, "adapters_of_gpu": [list(nics) for nics in self.nics_by_gpu()]}
+    @property
+    def domain_servers(self) -> int:
+        """Most servers that one scale-up domain joins."""
+        return 1 if self.scale_up is None else self.scale_up.servers
 
     def domain_spec(self) -> SharedMemorySpec:
         """Return the scale-up domain for the engine: the memory by which ranks of a server send."""
@@ -238,7 +239,7 @@ class Server(PlanModel):
             "cpus": self.cpu.numa_nodes,
             "processor": processor_name(self.cpu.processor),
             "peer_to_peer": self.peer_to_peer,
-            "hosts": 1 if self.scale_up is None else self.scale_up.servers,
+            "hosts": self.domain_servers,
         }
 
     def _nvlink(self) -> Any:
