@@ -147,6 +147,22 @@ def test_limits_are_calls_and_criteria(capsys: pytest.CaptureFixture[str]) -> No
     assert criterion.startswith("  - {metric: busbw_gb_per_s, min: 35")
 
 
+def test_pcie_is_the_bound_of_adapters_that_are_faster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shipped = (Path(__file__).parents[2] / "python/fabricbench/plan/servers/dgx-h100.yaml").read_text()
+    old = tmp_path / "old.yaml"
+    old.write_text(shipped.replace("pcie: 5}", "pcie: 4, pcie_rate: 24GB/s}"), encoding="utf-8")
+    options = ["--collective", "all-gather", "--sizes", "16GB", "--json"]
+    assert run(["expect", "--cluster", str(old), "--servers", "2", *options]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["expected"]
+    assert row["busbw_gb_per_s_median"] == pytest.approx(8 * 24 * 4096 / 4178, rel=0.01)
+    assert (row["bound"], row["bound_certain"]) == ("pcie", True)
+    # Twice 24 GB/s is nearly the 50 of the links, which bind nothing before.
+    assert row["gain_pcie"] == pytest.approx(1.0, abs=0.02)
+    assert row["gain_adapter"] == pytest.approx(0.0, abs=0.01)
+
+
 def test_an_nvlink_domain_is_a_node(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--collective", "all-reduce", "--sizes", "16GB", "--json"]
 

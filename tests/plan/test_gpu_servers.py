@@ -101,8 +101,9 @@ def test_a_server_may_be_a_file_next_to_the_plan(tmp_path: Path) -> None:
 
 
 def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
-    (found,) = loaded(topology=LEAVES, fabric=server("dgx-a100")).warnings
-    assert "adapters of 200Gbps, which run at 400Gbps" in found.found
+    of_pcie, of_link = loaded(topology=LEAVES, fabric=server("dgx-a100")).warnings
+    assert "adapters of 200Gbps, which run at 400Gbps" in of_link.found
+    assert of_pcie.found == "adapters at 400Gbps, of which PCIe moves 211.9Gbps", "generation 4"
 
 
 @pytest.mark.parametrize(
@@ -343,6 +344,29 @@ def test_nccl_on_one_server_uses_its_scale_up_domain() -> None:
     assert (chain["kind"], chain["algorithm"]) == ("one-server", "tree")
     peers = nccl_of('collective: all-to-all, ranks: "0-7"', size="1GB")
     assert (peers["kind"], peers["channels"], peers["chunk_bytes"]) == ("peers", 8, 512 << 10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "bus_bps"),
+    [
+        ("dgx-h100", None),
+        ("{gpus: 8}", None),
+        ("{nic: {pcie: 5}}", None),
+        ("{nic: {pcie: 4}}", 211_861_635_074),
+        ("{pcie: {generation: 4}}", 211_861_635_074),
+        ("{nic: {pcie: 4, pcie_rate: 24GB/s}}", 192_000_000_000),
+        ("{nic: {pcie: 4}, c2c: 200GB/s, pcie: {generation: 5}}", 211_861_635_074),
+        ("{nic: {pcie: 5}, c2c: 200GB/s, pcie: {generation: 4}}", None),
+    ],
+)
+def test_pcie_may_be_slower_than_an_adapter(fields: str, bus_bps: int | None) -> None:
+    plan = loaded(fabric=server(fields))
+    spec: Any = plan.trials[0].run_spec["fabric"].get("server")
+    assert spec.get("bus_rate_bps") == bus_bps
+    warned = [problem.found for problem in plan.warnings]
+    assert warned == (
+        [] if bus_bps is None else [f"adapters at 400Gbps, of which PCIe moves {bus_bps / 1e9:.4g}Gbps"]
+    )
 
 
 def test_an_nvlink_domain_is_one_server_with_the_adapters_of_all() -> None:

@@ -33,7 +33,8 @@ fn one_server(algorithm: NcclAlgorithm, protocol: NcclProtocol) -> NcclOneServer
 fn spec(name: &str, bytes: u64, nccl: NcclConfig) -> RunSpec {
     let mut spec = collective(single_switch(GPUS), GPUS, name, "nccl", bytes);
     let adapters_of_gpu = (0..GPUS as u16).map(|gpu| vec![gpu]).collect();
-    spec.fabric.server = Some(ServerSpec { adapters: GPUS, adapters_of_gpu, machines: None });
+    spec.fabric.server =
+        Some(ServerSpec { adapters: GPUS, adapters_of_gpu, machines: None, bus_rate_bps: None });
     spec.transport.qp_mode = QpMode::PerPair;
     spec.jobs[0].hosts = vec![0; GPUS as usize];
     spec.jobs[0].gpus = (0..GPUS).collect();

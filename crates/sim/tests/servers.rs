@@ -29,7 +29,8 @@ fn servers(count: u32, gpus: u32, gbps: u64, spines: u32, name: &str, bytes: u64
     });
     let mut spec = collective(topology, count * gpus, name, "nccl", bytes);
     let adapters_of_gpu = (0..gpus as u16).map(|gpu| vec![gpu]).collect();
-    spec.fabric.server = Some(ServerSpec { adapters: gpus, adapters_of_gpu, machines: None });
+    spec.fabric.server =
+        Some(ServerSpec { adapters: gpus, adapters_of_gpu, machines: None, bus_rate_bps: None });
     spec.fabric.shared_memory = SharedMemorySpec { rate_bps: SCALE_UP_BPS, latency_ps: 1_000_000 };
     spec.transport.qp_mode = spec::QpMode::PerPair;
     let job = &mut spec.jobs[0];
@@ -83,6 +84,17 @@ fn a_ring_is_as_fast_as_its_adapters() {
         let expected = bytes as f64 * 2.0 * (ranks - 1.0) / ranks / (4.0 * goodput(400.0));
         assert_within(time(&spec), expected, 0.05);
     }
+}
+
+/// Adapters of 400 Gb/s behind a bus of 24 GB/s, on links that stay faster between switches.
+#[test]
+fn a_slow_bus_is_the_bound_of_a_ring() {
+    let bytes = 256 << 20;
+    let mut spec = servers(2, 4, 400, 1, "all-reduce", bytes);
+    let server = spec.fabric.server.as_mut().expect("it has servers");
+    server.bus_rate_bps = Some(24 * 8_000_000_000);
+    let spec = with(spec, NcclConfig::Ring(channels(4, SCALE_UP_BPS / 4)));
+    assert_within(time(&spec), bytes as f64 * 2.0 * 7.0 / 8.0 / (4.0 * goodput(192.0)), 0.05);
 }
 
 #[test]
@@ -174,7 +186,8 @@ fn nvlink_domains_send_over_the_adapters_of_all_their_machines() {
     let domains = |name: &str, nccl: NcclConfig| {
         let mut spec = servers(4, 4, 100, 1, name, bytes);
         let adapters_of_gpu = (0..8).map(|gpu| vec![gpu]).collect();
-        spec.fabric.server = Some(ServerSpec { adapters: 8, adapters_of_gpu, machines: Some(2) });
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 8, adapters_of_gpu, machines: Some(2), bus_rate_bps: None });
         spec.jobs[0].hosts = (0..16).map(|rank| rank / 8).collect();
         spec.jobs[0].gpus = (0..16).map(|rank| rank % 8).collect();
         time(&with(spec, nccl))
@@ -201,8 +214,12 @@ fn the_cost_of_a_step_bounds_small_steps() {
         let bytes = 256 << 20;
         let mut spec = servers(2, 8, 400, 1, "send-receive", bytes);
         // One process on each server uses all adapters.
-        spec.fabric.server =
-            Some(ServerSpec { adapters: 8, adapters_of_gpu: vec![(0..8).collect()], machines: None });
+        spec.fabric.server = Some(ServerSpec {
+            adapters: 8,
+            adapters_of_gpu: vec![(0..8).collect()],
+            machines: None,
+            bus_rate_bps: None,
+        });
         spec.jobs[0].hosts = vec![0, 1];
         spec.jobs[0].gpus = vec![0, 0];
         spec.transport.qps_per_rank_pair = 8;

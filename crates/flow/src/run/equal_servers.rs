@@ -226,7 +226,8 @@ mod tests {
             scale_up_link: None,
         });
         let adapters_of_gpu = (0..3).map(|gpu| vec![gpu]).collect();
-        spec.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None });
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None, bus_rate_bps: None });
         spec.transport.qp_mode = QpMode::PerPair;
         spec.observe.chunks = ChunksObserved::Summary;
         let job = &mut spec.jobs[0];
@@ -312,7 +313,8 @@ mod tests {
     fn an_all_to_all_of_two_nvlink_domains_takes_the_times_of_all() {
         let mut spec = all_to_all(8, 1 << 22, PEERS);
         let adapters_of_gpu = (0..6).map(|gpu| vec![gpu]).collect();
-        spec.fabric.server = Some(ServerSpec { adapters: 6, adapters_of_gpu, machines: Some(2) });
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 6, adapters_of_gpu, machines: Some(2), bus_rate_bps: None });
         (spec.jobs[0].hosts, spec.jobs[0].gpus) = (0..24).map(|rank| (rank / 6, rank % 6)).unzip();
         let [two, all] = equal_runs(&spec, "4 domains of 2 machines");
         assert!(two.0.events < all.0.events);
@@ -345,7 +347,8 @@ mod tests {
         mixed.jobs[0].gpus.swap(2, 3);
         let mut one_adapter_of_two = spec.clone();
         let adapters_of_gpu = vec![vec![0, 1], vec![1], vec![2]];
-        one_adapter_of_two.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None });
+        one_adapter_of_two.fabric.server =
+            Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None, bus_rate_bps: None });
         for (spec, is_equal) in
             [(spec, true), (across_rails, false), (mixed, false), (one_adapter_of_two, false)]
         {

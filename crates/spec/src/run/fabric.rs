@@ -70,6 +70,11 @@ pub struct ServerSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = SERVER_ADAPTERS_MAX))]
     pub machines: Option<u32>,
+    /// Rate at which the bus of a machine, PCIe, moves frames between memory and an adapter, each way [bit/s]: a
+    /// link of an adapter that is faster runs at it. No limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
+    pub bus_rate_bps: Option<u64>,
 }
 
 impl ServerSpec {

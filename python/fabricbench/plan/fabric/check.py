@@ -202,10 +202,19 @@ def server_warnings(plan: Plan) -> Iterator[FieldProblem]:
         actual = f"{plan.fabric.load_balancing.kind} with adapters whose transport, SRD, sprays packets"
         hint = "`spray-random` with `transport.recovery: selective` is the nearest to it"
         yield FieldProblem(("fabric", "load_balancing"), actual, hint=hint)
+    bus_bps = server.bus_bps()
+    if bus_bps is not None and bus_bps < rate_bps and uses_network:
+        actual = f"adapters at {units.format_rate(rate_bps)}, of which PCIe moves {_rounded(bus_bps)}"
+        yield FieldProblem((*_SERVER, "nic", "pcie_rate"), actual, hint="`pcie_rate` states another rate")
     if server.nic.rate_bps != rate_bps:
         actual = f"adapters of {units.format_rate(server.nic.rate_bps)}"
         actual += f", which run at {units.format_rate(rate_bps)}, the rate of `fabric.topology.host_link`"
         yield FieldProblem(_SERVER, actual, hint="give both the same rate")
+
+
+def _rounded(rate_bps: int) -> str:
+    """Return a rate in Gb/s with a decimal at most."""
+    return f"{round(rate_bps / 1e9, 1):g}Gbps"
 
 
 def check_fabric(plan: Plan) -> Iterator[FieldProblem]:

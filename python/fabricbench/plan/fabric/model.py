@@ -233,7 +233,7 @@ class Fabric(PlanModel):
             "link_layer": link_layer_spec(self.link_layer),
         }
         if self.node is not None:
-            spec["server"] = self.node.run_spec()
+            spec["server"] = self.node.run_spec(self.topology.host_link.rate_bps)
             spec["shared_memory"] = self.node.server.domain_spec()
         settings = [own.run_spec(data_priority, has_release=has_release) for own in self.switch_settings]
         common = spec["switch"]

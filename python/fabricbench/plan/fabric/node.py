@@ -52,14 +52,17 @@ class Node:
             for nics in of_server
         )
 
-    def run_spec(self) -> ServerSpec:
-        """Return the node for the engine."""
+    def run_spec(self, link_bps: int) -> ServerSpec:
+        """Return the node for the engine, with adapters on links of a rate."""
         spec: ServerSpec = {
             "adapters": self.nics,
             "adapters_of_gpu": [list(nics) for nics in self.nics_by_gpu()],
         }
         if self.servers > 1:
             spec["machines"] = self.servers
+        bus_bps = self.server.bus_bps()
+        if bus_bps is not None and bus_bps < link_bps:
+            spec["bus_rate_bps"] = bus_bps
         return spec
 
     def hardware(self) -> dict[str, Any]:
