@@ -90,6 +90,25 @@ def test_other_choices_of_the_log_are_named_and_have_their_own_bandwidth(
     assert content["results"][-1]["nccl"] == "Ring Simple 4"
 
 
+def test_a_plan_has_the_bandwidth_of_the_choices_of_the_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str
+) -> None:
+    log = ["4 coll channels, 0 collnet channels, 0 nvls channels, 16 p2p channels, 2 p2p channels per peer"]
+    ring = "{} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..3}}"
+    path = output(tmp_path, log, [ring.format(size) for size in BUSBW])
+    content = explained(capsys, tmp_path, path, "--plan", plan)
+    same = explained(capsys, tmp_path, path, *CLUSTER)
+    large, of_cluster = content["expected"][-1], same["expected"][-1]
+    assert large["with_logged_choice_gb_per_s"] == pytest.approx(
+        of_cluster["with_logged_choice_gb_per_s"], rel=0.02
+    )
+    assert (
+        "the log has 4 channels of collectives (line 18), expected are 16" in content["choices_that_differ"]
+    )
+    without = explained(capsys, tmp_path, output(tmp_path), "--plan", plan)
+    assert {point["with_logged_choice_gb_per_s"] for point in without["expected"]} == {None}
+
+
 def test_the_choices_of_a_log_that_are_expected_are_not_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
