@@ -208,7 +208,7 @@ def explain(  # noqa: PLR0913 -- each by its name
         check_uplinks(switches, uplinks)
         described = None
         if cluster is not None and servers is not None:
-            fabric = topology or default_topology(servers)
+            fabric = topology or default_topology(str(cluster), servers)
             described = Cluster(str(cluster), servers, fabric, None, version or NCCL_VERSION, {})
         options = FileOptions(
             loaded,
