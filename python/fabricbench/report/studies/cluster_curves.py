@@ -212,8 +212,8 @@ def legend(expectation: ClusterExpectation) -> Iterator[str]:
     if any(not point.is_computed for point in points):
         yield "~: on the line through the nearest sizes that ran with the same choice of NCCL"
     yield (
-        "bound: gains most bandwidth if lifted: adapters, or the scale-up domain, twice as fast; a tenth of "
-        "the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
+        "bound: gains most bandwidth if lifted: adapters, their PCIe or the scale-up domain twice as fast; a "
+        "tenth of the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
     )
     yield "hosts are ideal unless -s sets their costs: a few per cent of large sizes, and most of small ones"
 

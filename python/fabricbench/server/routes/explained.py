@@ -61,7 +61,7 @@ class ExplainedInput(BaseModel):
     """A file of the request."""
 
     name: str
-    kind: Literal["results", "counters", "earlier counters", "configuration", "plan"]
+    kind: Literal["results", "counters", "earlier counters", "configuration", "plan", "graphs"]
     about: str = Field(description="Its content in a line.")
 
 
