@@ -6,13 +6,14 @@ FastAPI does not validate bodies that a route has written itself.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
-from tests.server.conftest import ClientOf
+from tests.server.conftest import open_clients
 from tests.support.campaigns import CAMPAIGN, known, made, measured, written
 from tests.support.samples import PLAN
 
@@ -31,7 +32,7 @@ NOT_JSON = {
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, client_of: ClientOf) -> TestClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A client of a workspace with variants, failures, a prediction, measurements, and a campaign."""
     folder = tmp_path_factory.mktemp("answers")
     root = folder / "workspace"
@@ -42,7 +43,8 @@ def client(tmp_path_factory: pytest.TempPathFactory, client_of: ClientOf) -> Tes
     failures = fb.load("bmwg-link-failure").with_({"jobs.0.repeat": 5}, data_size="8MB", iterations=1)
     fb.run(failures, workspace=root)
     fb.import_results(BENCHMARK, workspace=root, plan="jct-alltoall")
-    return client_of(root)
+    with open_clients() as make:
+        yield make(root)
 
 
 def closed(schema: Any) -> Any:
@@ -132,7 +134,7 @@ def _comparisons(checked: Checked) -> None:
 
 def _plans_and_runs(checked: Checked) -> None:
     checked.get("/plans/jct-alltoall", "/plans/{name}")
-    for name in ("jct-alltoall", "bmwg-zero-loss", "scale-tree"):
+    for name in ("jct-alltoall", "bmwg-zero-loss", "expect-rails"):
         plan = checked.client.get(f"/api/v1/plans/{name}").json()
         if "yaml" in plan:
             checked.ask("POST", "/api/v1/plans/check", json={"yaml": plan["yaml"]})
