@@ -15,9 +15,12 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
+from fabricbench.runner.session import ListedTrial
 from fabricbench.server.errors import ERRORS, ApiError, Fault, error_404
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.server.workers.sandbox import SandboxError
+from fabricbench.server.workers.sandbox_tasks import PlanCost, Topology
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
 
@@ -85,6 +88,8 @@ class PlanText(BaseModel):
 class ShippedPlan(BaseModel):
     """A plan that comes with fabricbench; with an `error` nothing more is known of it than its name."""
 
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     name: str
     title: str
     trials: int
@@ -127,26 +132,18 @@ class Checked(BaseModel):
     errors: list[Fault] = Field(description="Why it cannot be run; empty if it can.")
     warnings: list[Fault]
     beyond_machine: bool = Field(description="Whether it only costs too much; `force` runs it.")
-    cost: dict[str, Any] | None = Field(
-        description="Estimate: `memory_bytes`, `seconds` of one core, `longest_seconds`, `packet_hops`, "
-        "`chunks`, `queue_pairs`, `hosts`, `basis`, `text`."
-    )
+    cost: PlanCost | None
     backend: str | None = Field(description="What would carry it out; null where the plan has an error.")
     notes: list[str] = Field(
         description="What to know before it runs on hosts: what of the plan applies, and what does not."
     )
-    trials: list[dict[str, Any]] = Field(
+    trials: list[ListedTrial] = Field(
         description="The first thousand trials, in the order in which they run, predictions first; none of a "
         "search, which chooses them as it runs."
     )
     trials_total: int = Field(description="How many trials there are; of a search at most.")
     search: str | None = Field(description="The field that the plan searches; null if it searches none.")
-    topology: dict[str, Any] | None = Field(
-        description="`nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` "
-        "(from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each "
-        "rank), `hosts`. Above 64 hosts `switches` (name, tier, pod, first and last number of each run of "
-        "`hosts` below it) instead of nodes and links; `reduced` if too large to list."
-    )
+    topology: Topology | None
 
 
 @cache
@@ -212,8 +209,7 @@ async def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state
     """Check a plan; errors are part of the answer."""
     check = await checked(plan, state)
     # The topology may be long, so it is serialised in a thread instead of the event loop.
-    body = await run_in_threadpool(lambda: Checked.model_validate(check).model_dump_json())
-    return Response(body, media_type="application/json")
+    return await run_in_threadpool(json_answer, check)
 
 
 async def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:

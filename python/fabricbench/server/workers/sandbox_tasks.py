@@ -10,7 +10,9 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
 
 from fabricbench import importing
 from fabricbench.backend.protocol import BackendError, RefusedError
@@ -40,7 +42,7 @@ from fabricbench.runner.cluster_trials import run_cluster
 from fabricbench.runner.session import Phase, phases_of
 from fabricbench.server.workers.plan_yaml import yaml_of
 from fabricbench.server.workers.run_target import RunTarget
-from fabricbench.server.workers.topology_groups import folded_switches
+from fabricbench.server.workers.topology_groups import FoldedSwitch, folded_switches
 
 SOURCE: Final = "plan"
 """Source named in errors about the plan text of a request."""
@@ -57,6 +59,69 @@ jobs: [{collective: all-reduce}]
 sweep: {data_size: 1MB}
 """
 """Plan with a small job, for the description of a fabric without the jobs of a plan."""
+
+
+class PlanCost(TypedDict):
+    """Estimated cost of the trials that `basis` names; `text` has it in words."""
+
+    basis: str
+    memory_bytes: int
+    seconds: float
+    longest_seconds: float
+    packet_hops: int
+    chunks: int
+    queue_pairs: int
+    hosts: int
+    text: NotRequired[str]
+
+
+class TopologyNode(TypedDict):
+    """A host or switch on a map: `x` from 0 at the left to 1, `y` the level of its tier, hosts at 0."""
+
+    name: str
+    kind: Literal["host", "switch"]
+    tier: int
+    x: float
+    y: float
+
+
+TopologyLink = TypedDict(
+    "TopologyLink",
+    {
+        "from": str,
+        "from_port": int,
+        "from_ip": str | None,
+        "from_mac": str | None,
+        "to_mac": str | None,
+        "to": str,
+        "to_port": int,
+        "tier": int,
+        "rate_bps": int,
+        "delay_ps": int,
+    },
+)
+"""A link, from the lower tier to the higher."""
+
+
+class JobHosts(TypedDict):
+    """The host of each rank of a job."""
+
+    name: str
+    hosts: list[int]
+
+
+class Topology(TypedDict):
+    """The fabric of a plan and the hosts of its jobs.
+
+    Above 64 hosts it has `switches` in place of nodes and links; `reduced` if it is too large to list.
+    """
+
+    hosts: int
+    nodes: list[TopologyNode]
+    links: list[TopologyLink]
+    switches: list[FoldedSwitch]
+    reduced: bool
+    jobs: list[JobHosts]
 
 
 def check(
@@ -257,6 +322,7 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
         "message": text,
         "hint": problem.hint,
         "field": problem.field,
+        "file": "",
         "line": location.line,
         "column": location.column,
         "found": problem.found,
@@ -314,7 +380,7 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     }
 
 
-def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
+def _cost(estimates: Sequence[engine.Estimate], basis: str) -> PlanCost:
     """Return the estimated cost of trials: the largest memory, the sum of the times, the largest counts."""
     times = [estimate["time_ms"] for estimate in estimates]
     return {

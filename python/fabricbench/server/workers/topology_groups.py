@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from fabricbench.words import runs_of
+
+
+class FoldedSwitch(TypedDict):
+    """A switch with the hosts below it.
+
+    `pod` is a number from 0, or null; `hosts` are pairs: the first and last number of each run of hosts.
+    """
+
+    name: str
+    tier: int
+    pod: int | None
+    hosts: list[tuple[int, int]]
 
 
 def folded_switches(
     nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+) -> list[FoldedSwitch]:
     """Return the switches of a fabric, each with the hosts whose first port is connected to it.
 
     A pod is a set of switches that are joined below the highest tier; a fabric of one such set, or of
@@ -19,10 +33,6 @@ def folded_switches(
     Args:
         nodes: Its nodes: `name`, `kind` and `tier`; hosts in the order of their numbers.
         links: Its links: `from`, `from_port` and `to`; from the lower tier to the higher.
-
-    Returns:
-        For each switch its `name`, `tier`, `pod` (a number from 0, or null) and `hosts`, as pairs of the
-        first and the last number of each run of hosts below it.
     """
     hosts = {node["name"]: number for number, node in enumerate(_of_kind(nodes, "host"))}
     tiers = {node["name"]: node["tier"] for node in _of_kind(nodes, "switch")}

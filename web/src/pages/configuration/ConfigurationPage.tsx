@@ -3,7 +3,6 @@
  * check of the plan, run target (simulator or hosts). A click on an error focuses its field.
  */
 import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 
 import { useShippedPlans } from '../../api/queries';
@@ -22,7 +21,6 @@ import { RunTargetPanel } from './RunTargetPanel';
 import { usePlan, useSchema, useStart } from './usePlan';
 
 export function Component() {
-  useDocumentTitle('Configure · fabricbench');
   const { search } = useSearch();
   const start = useStart({
     plan: search.get('plan'),

@@ -48,7 +48,7 @@ function hasHosts({ hosts }: TopologySwitch): boolean {
 }
 
 function leafBox({ name, hosts }: TopologySwitch): Box {
-  return { name, switches: 1, hosts, children: [] };
+  return { name, switches: 1, hosts: hosts as Box['hosts'], children: [] };
 }
 
 function boxOf(name: string, children: Box[]): Box {
