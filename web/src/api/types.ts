@@ -401,40 +401,9 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
 /** Error or warning of a plan. */
 export type Fault = Schemas['Fault'];
 
-export interface TopologyNode {
-  name: string;
-  kind: string;
-  tier: number;
-  /** Position on a map: from 0 at the left to 1, and the level of its tier, with hosts at 0. */
-  x: number;
-  y: number;
-}
-
-export interface TopologyLink {
-  from: string;
-  to: string;
-  tier: number;
-  rate_bps: number;
-}
-
-export interface TopologySwitch {
-  name: string;
-  tier: number;
-  pod: number | null;
-  /** First and last number of each range of hosts below it. */
-  hosts: [number, number][];
-}
-
-export interface Topology {
-  hosts: number;
-  /** Only of a large fabric, which has no nodes and links here. */
-  switches: TopologySwitch[];
-  nodes: TopologyNode[];
-  links: TopologyLink[];
-  /** The host of each rank of each job. */
-  jobs: { name: string; hosts: number[] }[];
-  reduced: boolean;
-}
+/** Map of a fabric: boxes of switches and hosts, tier by tier, and the links between them. */
+export type FabricMap = Schemas['FabricMap'];
+export type MapBox = Schemas['MapBox'];
 
 export interface Cost {
   memory_bytes: number;
@@ -444,10 +413,14 @@ export interface Cost {
 
 export type Checked = Refined<
   Schemas['Checked'],
-  { document: Record<string, unknown> | null; cost: Cost | null; topology: Topology | null }
+  { document: Record<string, unknown> | null; cost: Cost | null }
 >;
 
 export type ShippedPlan = Schemas['ShippedPlan'];
+export type Gallery = Schemas['Gallery'];
+export type GalleryPlan = Schemas['GalleryPlan'];
+export type PlanChoices = Schemas['PlanChoices'];
+export type MadePlan = Schemas['MadePlan'];
 
 export type Campaign = Schemas['CampaignProgress'];
 export type CampaignDetail = Refined<

@@ -11,12 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from fabricbench.plan.document.document import read_text
-from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans, shipped_texts
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError, Fault, error_404
 from fabricbench.server.state import ServerState, state_of
+from fabricbench.server.workers.fabric_map import FabricMap
+from fabricbench.server.workers.plan_fabric import plan_fabric
 from fabricbench.server.workers.sandbox import SandboxError
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
@@ -107,6 +109,21 @@ class ShippedPlans(BaseModel):
     plans: list[ShippedPlan]
 
 
+class GalleryPlan(BaseModel):
+    """A shipped plan for a list that is searched."""
+
+    name: str
+    title: str
+    description: str = Field(description="The question it answers, and how.")
+    group: str = Field(description="What it is about, such as `jct` or `lb`.")
+
+
+class Gallery(BaseModel):
+    """The shipped plans, by name."""
+
+    plans: list[GalleryPlan]
+
+
 class PlanContent(BaseModel):
     """A shipped plan's text and fields."""
 
@@ -141,12 +158,7 @@ class Checked(BaseModel):
     )
     trials_total: int = Field(description="How many trials there are; of a search at most.")
     search: str | None = Field(description="The field that the plan searches; null if it searches none.")
-    topology: dict[str, Any] | None = Field(
-        description="`nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` "
-        "(from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each "
-        "rank), `hosts`. Above 64 hosts `switches` (name, tier, pod, first and last number of each run of "
-        "`hosts` below it) instead of nodes and links; `reduced` if too large to list."
-    )
+    topology: FabricMap | None = Field(description="Its fabric as a map; null where the plan has an error.")
 
 
 @cache
@@ -175,12 +187,30 @@ _UNLOADABLE: Final[dict[str, Any]] = {
 
 
 @cache
+def _gallery() -> list[GalleryPlan]:
+    """Return the shipped plans without loading them, which takes seconds."""
+    titles, descriptions = shipped_texts("title"), shipped_texts("description")
+    return [
+        GalleryPlan(name=name, title=titles[name], description=descriptions[name], group=path.parent.name)
+        for name, path in shipped_plans().items()
+    ]
+
+
+@cache
 def _content(name: str) -> PlanContent | None:
     path = shipped_plans().get(name)
     if path is None:
         return None
     text = path.read_text(encoding="utf-8")
     return PlanContent(name=name, yaml=text, document=read_text(text, name).data)
+
+
+@cache
+def _fabric(name: str) -> FabricMap | None:
+    try:
+        return plan_fabric(loading.load(name)) if name in shipped_plans() else None
+    except PlanError:
+        return None
 
 
 _schema = cache(plan_schema)
@@ -192,6 +222,12 @@ def list_plans() -> ShippedPlans:
     return ShippedPlans(plans=_shipped())
 
 
+@router.get("/plan-gallery")
+def list_gallery() -> Gallery:
+    """List the shipped plans with titles and descriptions, faster than `/plans`."""
+    return Gallery(plans=_gallery())
+
+
 @router.get("/plans/{name}")
 def show_plan(name: PlanName) -> PlanContent:
     """Return a shipped plan."""
@@ -199,6 +235,15 @@ def show_plan(name: PlanName) -> PlanContent:
     if content is None:
         raise error_404(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
     return content
+
+
+@router.get("/plans/{name}/fabric")
+def show_fabric(name: PlanName) -> FabricMap:
+    """Return the fabric of a shipped plan as a map."""
+    drawn = _fabric(name)
+    if drawn is None:
+        raise error_404(f'no shipped plan "{name}" with a fabric', "GET /api/v1/plans lists them")
+    return drawn
 
 
 @router.get("/plan-schema")

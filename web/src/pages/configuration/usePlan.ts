@@ -7,7 +7,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
-import type { Checked, TrialDetail } from '../../api/types';
+import type { Checked, RunDetail, TrialDetail } from '../../api/types';
 import {
   EMPTY_PLAN,
   type FieldPath,
@@ -23,25 +23,42 @@ import { requestOf, type RunTarget } from './runTarget';
 const DRAFT = 'fabricbench.draft';
 const HOUR = 3_600_000;
 
-/** Name of a shipped plan or id of a trial to start from; the stored draft without both. */
+/** Name of a shipped plan, or id of a trial or run, to start from; the stored draft without any. */
 export interface Start {
   plan: string | null;
   trial: string | null;
+  /** Id of a run. */
+  run: string | null;
   /** Changes to the trial, each FIELD=VALUE; with any, the plan is that of the trial alone. */
   set: readonly string[];
 }
 
-export function useStart({ plan, trial, set }: Start) {
+export function useStart({ plan, trial, run, set }: Start, version: number) {
   return useQuery({
-    queryKey: ['start', plan, trial, set],
+    queryKey: ['start', plan, trial, run, set, version],
     queryFn: async ({ signal }) => {
       if (plan !== null) return (await get<{ yaml: string }>(path('plans', plan), signal)).yaml;
       if (trial !== null) return startOfTrial(await get<TrialDetail>(path('trials', trial), signal), set);
+      if (run !== null) return planOfRun(run, signal);
       return sessionStorage.getItem(DRAFT) ?? FIRST_PLAN;
     },
     staleTime: Infinity,
     gcTime: 0,
   });
+}
+
+/** Stores a text as the draft, from which the page starts. */
+export function storeDraft(yaml: string) {
+  sessionStorage.setItem(DRAFT, yaml);
+}
+
+/** Plan of a run with its overrides, except for its hosts, which are selected again. */
+export async function planOfRun(run: string, signal: AbortSignal): Promise<string> {
+  const { plan_source, overrides } = await get<RunDetail>(path('runs', run), signal);
+  return withOverrides(
+    plan_source,
+    overrides.filter((override) => override !== ON_HOSTS),
+  );
 }
 
 const ON_HOSTS = 'backend="hosts"';
@@ -68,12 +85,12 @@ export function usePlan(start: string, target: RunTarget) {
   const fields = useMemo(() => fieldsOf(text), [text]);
   const change = useCallback((next: string) => {
     setText(next);
-    sessionStorage.setItem(DRAFT, next);
+    storeDraft(next);
   }, []);
   const setField = useCallback((field: FieldPath, value: unknown) => {
     setText((before) => {
       const after = withField(before, field, value);
-      sessionStorage.setItem(DRAFT, after);
+      storeDraft(after);
       return after;
     });
   }, []);

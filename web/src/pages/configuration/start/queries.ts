@@ -1,0 +1,72 @@
+/** Requests of the start page: plans of the gallery, their fabrics, choices of a cluster, plans made of answers or files. */
+import { useMutation, useQuery } from '@tanstack/react-query';
+
+import { get, path, query, send } from '../../../api/client';
+import type { Checked, FabricMap, Gallery, MadePlan, PlanChoices, RunListPage } from '../../../api/types';
+import { planOfRun } from '../usePlan';
+import type { StartPlan } from './gallery';
+
+const HOUR = 3_600_000;
+const RUNS = 200;
+
+export const useGallery = () =>
+  useQuery({
+    queryKey: ['plan-gallery'],
+    queryFn: ({ signal }) => get<Gallery>(path('plan-gallery'), signal),
+    staleTime: HOUR,
+  });
+
+/** The newest runs of the workspace. */
+export const useNewestRuns = () =>
+  useQuery({
+    queryKey: ['trials', 'by-run', 'newest'],
+    queryFn: ({ signal }) =>
+      get<RunListPage>(path('trials', 'by-run') + query({ limit: String(RUNS) }), signal),
+  });
+
+/** Fabric of a plan of the gallery, requested once its card is visible. */
+export const useFabric = ({ open }: StartPlan, enabled: boolean) =>
+  useQuery({
+    queryKey: ['plan-fabric', open],
+    queryFn: async ({ signal }): Promise<FabricMap | null> => {
+      if ('plan' in open) return get<FabricMap>(path('plans', open.plan, 'fabric'), signal);
+      const yaml = await planOfRun(open.run, signal);
+      return (await send<Checked>('POST', path('plans', 'check'), { yaml })).topology;
+    },
+    staleTime: HOUR,
+    retry: false,
+    enabled,
+  });
+
+export const usePlanChoices = () =>
+  useQuery({
+    queryKey: ['plan-choices'],
+    queryFn: ({ signal }) => get<PlanChoices>(path('plan-choices'), signal),
+    staleTime: HOUR,
+  });
+
+/** Answers to the five questions, and the collective to run. */
+export interface Answers {
+  cluster: string;
+  servers: number;
+  adapters: number | null;
+  topology: string;
+  tiers: number | null;
+  oversubscription: number;
+  load_balancing: string | null;
+  collective: string;
+}
+
+export const useClusterPlan = () =>
+  useMutation({
+    mutationFn: (answers: Answers) => send<MadePlan>('POST', path('plans', 'of-cluster'), answers),
+  });
+
+export const useDevicePlan = () =>
+  useMutation({
+    mutationFn: async (file: File) =>
+      send<MadePlan>('POST', path('plans', 'of-device'), {
+        name: file.name.slice(0, 100),
+        text: await file.text(),
+      }),
+  });
