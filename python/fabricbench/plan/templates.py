@@ -42,7 +42,7 @@ def cluster_text(cluster: Cluster, collective: str, name: str) -> str:
     jobs = [{key: value for key, value in job.items() if key != "library"} for job in cluster_fields["jobs"]]
     sweep = {"data_size": list(_SIZES)}
     fields = {"fabricbench": 1, "name": name, "title": title, **parts, "jobs": jobs, "sweep": sweep}
-    is_usual = cluster == Cluster(cluster.server, cluster.servers, cluster.topology)
+    is_usual = cluster_fields == Cluster(cluster.server, cluster.servers).fields(same, [])
     expected = f"--cluster {cluster.server} --servers {cluster.servers}" if is_usual else f"{name}.yaml"
     return (
         f"# {title}, as NCCL {cluster.version} runs it; `backend: sim` simulates packets.\n"

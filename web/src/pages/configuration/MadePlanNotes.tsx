@@ -15,7 +15,7 @@ export function MadePlanNotes({ made, onClose }: Props) {
         <Text size="sm" fw={600}>
           {made.source}
         </Text>
-        <CloseButton size="sm" aria-label="Close the origin of the plan" onClick={onClose} />
+        <CloseButton size={24} aria-label="Close the origin of the plan" onClick={onClose} />
       </Group>
       <List title="Read" items={made.read} />
       <List

@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react';
 
 import { usePlanForm } from './context';
 import type { Schema } from './schema';
+import { sectionOf } from './sections';
 import { aboutField, fieldsOfSchema, type FoundField, goal, searchFields } from './searchFields';
 
 const SHOWN = 12;
@@ -16,7 +17,10 @@ interface Props {
 
 export function FieldSearch({ root, onField }: Props) {
   const { fields } = usePlanForm();
-  const entries = useMemo(() => fieldsOfSchema(root), [root]);
+  const entries = useMemo(
+    () => fieldsOfSchema(root).filter(({ name }) => sectionOf(name) !== undefined),
+    [root],
+  );
   const [text, setText] = useState('');
   const found = searchFields(entries, text, SHOWN);
   const byName = new Map(found.map((entry) => [entry.name, entry]));

@@ -113,9 +113,7 @@ function stemOf(word: string): string {
 
 /** Sum over the words; 0 if one does not match. */
 function rankOf(entry: FieldEntry, words: readonly string[]): number {
-  const ranks = words.map((word) =>
-    Math.max(...alike(word).map((each) => rankOfWord(entry, each, each === word))),
-  );
+  const ranks = words.map((word) => Math.max(...alike(word).map((each) => rankOfWord(entry, each))));
   return ranks.includes(0) ? 0 : ranks.reduce((sum, rank) => sum + rank, 0);
 }
 
@@ -126,14 +124,13 @@ function alike(word: string): string[] {
   return [...new Set([word, ...others])];
 }
 
-function rankOfWord({ name, path, schema }: FieldEntry, word: string, isOwn: boolean): number {
+function rankOfWord({ name, path, schema }: FieldEntry, word: string): number {
   const last = String(path.at(-1)).toLowerCase();
-  const factor = isOwn ? 1 : 0.5;
-  if (last === word) return 100 * factor;
-  if (last.startsWith(word)) return 70 * factor;
-  if (last.includes(word)) return 50 * factor;
-  if (name.toLowerCase().replaceAll('_', ' ').includes(word) || name.includes(word)) return 30 * factor;
-  return (schema.description ?? '').toLowerCase().includes(word) ? 20 * factor : 0;
+  if (last === word) return 100;
+  if (last.startsWith(word)) return 70;
+  if (last.includes(word)) return 50;
+  if (name.toLowerCase().includes(word)) return 30;
+  return (schema.description ?? '').toLowerCase().includes(word) ? 20 : 0;
 }
 
 /** Unit and default of a field in a few words. */

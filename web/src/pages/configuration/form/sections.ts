@@ -12,7 +12,7 @@ export const SECTIONS: readonly Section[] = [
     key: 'test',
     title: 'Test',
     fields: ['name', 'title', 'seed', 'iterations', 'tag'],
-    more: ['description', 'backend', 'solo', 'scale', 'quick', 'search', 'profile', 'host'],
+    more: ['description', 'backend', 'solo', 'scale', 'search'],
   },
   {
     key: 'fabric',

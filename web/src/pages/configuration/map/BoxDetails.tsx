@@ -26,7 +26,7 @@ export function BoxDetails({ map, index, host }: Props) {
     }));
   const isSwitches = box.switches.length > 0;
   return (
-    <section aria-label={box.label} className="fabric-details">
+    <section aria-label={box.label} className="fabric-details" tabIndex={0}>
       <Text size="xs" fw={600}>
         {box.label}
         {box.switches.length > 1 ? `: ${counted(box.switches.length)} switches` : ''}

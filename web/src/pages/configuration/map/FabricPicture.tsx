@@ -173,8 +173,9 @@ interface ButtonProps {
   children: React.ReactNode;
 }
 
-function BoxButton({ placed: { index, box }, selection, children }: ButtonProps) {
+function BoxButton({ placed: { index, box, text }, selection, children }: ButtonProps) {
   if (selection === undefined) return <g>{children}</g>;
+  const name = text === '' || text === box.label ? box.label : `${box.label}, ${text}`;
   const press = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
@@ -185,12 +186,12 @@ function BoxButton({ placed: { index, box }, selection, children }: ButtonProps)
       role="button"
       tabIndex={0}
       className="fabric-box"
-      aria-label={box.label}
+      aria-label={name}
       aria-pressed={selection.box === index}
       onClick={() => selection.select(index)}
       onKeyDown={press}
     >
-      <title>{box.label}</title>
+      <title>{name}</title>
       {children}
     </g>
   );

@@ -186,7 +186,7 @@ function hostText({ servers, label }: MapBox, hosts: number, slot: number, { ada
       slot - 2,
     );
   }
-  return fitting([`${counted(hosts)} hosts`, counted(hosts)], slot - 2);
+  return fitting([hosts === 1 ? '1 host' : `${counted(hosts)} hosts`, counted(hosts)], slot - 2);
 }
 
 function linesOf(map: FabricMap, boxes: readonly PlacedBox[]): Line[] {

@@ -1,4 +1,7 @@
-/** Five questions about a cluster of GPU servers, whose answers give a plan as `fabricbench new --cluster` writes it. */
+/**
+ * Five questions about a cluster of GPU servers with the fabric that the answers give; the plan is that of
+ * `fabricbench new --cluster`.
+ */
 import {
   Alert,
   Button,
@@ -10,10 +13,12 @@ import {
   Stack,
   Text,
 } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 
 import type { MadePlan, PlanChoices } from '../../../api/types';
 import { Loaded, problemText } from '../../../components/QueryStates';
+import { FabricPanel } from '../map/FabricPanel';
 import { rateText } from '../map/layout';
 import { type Answers, useClusterPlan, usePlanChoices } from './queries';
 
@@ -58,17 +63,20 @@ interface Props {
 
 function Questions({ choices, onMade }: Props) {
   const [answers, setAnswers] = useState(FIRST);
-  const making = useClusterPlan();
+  const [settled] = useDebouncedValue(answers, 250);
+  const plan = useClusterPlan(settled);
+  const isCurrent = settled === answers && plan.isSuccess && !plan.isPlaceholderData;
   const set = (values: Partial<Answers>) => setAnswers({ ...answers, ...values });
   const props = { choices, answers, set };
   return (
     <form
+      className="configuration"
       onSubmit={(event) => {
         event.preventDefault();
-        making.mutate(answers, { onSuccess: onMade });
+        if (isCurrent) onMade(plan.data.made);
       }}
     >
-      <Stack gap="sm" maw={760}>
+      <Stack gap="sm">
         <ServersQuestion {...props} />
         <AdaptersQuestion {...props} />
         <TiersQuestion {...props} />
@@ -82,12 +90,14 @@ function Questions({ choices, onMade }: Props) {
             allowDeselect={false}
             onChange={(collective) => collective !== null && set({ collective })}
           />
-          <Button type="submit" loading={making.isPending}>
-            Make the plan
+          <Button type="submit" disabled={!isCurrent}>
+            Open the plan
           </Button>
         </Group>
-        {making.isError ? <Refused error={making.error} /> : null}
       </Stack>
+      <section className="panel" aria-label="Fabric">
+        {plan.isError ? <Refused error={plan.error} /> : <FabricPanel map={plan.data?.map ?? null} />}
+      </section>
     </form>
   );
 }

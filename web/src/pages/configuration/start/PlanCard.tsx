@@ -18,13 +18,7 @@ export function PlanCard({ plan, onOpen }: Props) {
   if (inViewport && !wasVisible) setWasVisible(true);
   const fabric = useFabric(plan, wasVisible).data;
   return (
-    <button
-      type="button"
-      ref={ref}
-      className="panel plan-card"
-      aria-label={plan.name}
-      onClick={() => onOpen(plan)}
-    >
+    <button type="button" ref={ref} className="panel plan-card" onClick={() => onOpen(plan)}>
       <div className="plan-card-picture" aria-hidden>
         {fabric && fabric.boxes.length > 0 ? <FabricPicture map={fabric} /> : null}
       </div>

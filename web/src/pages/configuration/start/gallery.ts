@@ -33,14 +33,19 @@ export const TOPICS: Readonly<Record<string, string>> = {
   traffic: 'Random traffic',
 };
 
+/** Shipped plans in the order of their topics. */
 export function shippedPlans(plans: readonly GalleryPlan[]): StartPlan[] {
-  return plans.map(({ name, title, description, group }) => ({
-    open: { plan: name },
-    name,
-    title,
-    description,
-    topic: group,
-  }));
+  const order = Object.keys(TOPICS);
+  const place = ({ topic }: StartPlan) => (order.includes(topic) ? order.indexOf(topic) : order.length);
+  return plans
+    .map(({ name, title, description, group }) => ({
+      open: { plan: name },
+      name,
+      title,
+      description,
+      topic: group,
+    }))
+    .sort((a, b) => place(a) - place(b));
 }
 
 /** The newest run of each plan of the workspace that is not shipped. */

@@ -1,5 +1,5 @@
 /** Requests of the start page: plans of the gallery, their fabrics, choices of a cluster, plans made of answers or files. */
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 
 import { get, path, query, send } from '../../../api/client';
 import type { Checked, FabricMap, Gallery, MadePlan, PlanChoices, RunListPage } from '../../../api/types';
@@ -57,9 +57,18 @@ export interface Answers {
   collective: string;
 }
 
-export const useClusterPlan = () =>
-  useMutation({
-    mutationFn: (answers: Answers) => send<MadePlan>('POST', path('plans', 'of-cluster'), answers),
+/** Plan of the answers, and its fabric; the previous one stays until the next has been made. */
+export const useClusterPlan = (answers: Answers) =>
+  useQuery({
+    queryKey: ['cluster-plan', answers],
+    queryFn: async () => {
+      const made = await send<MadePlan>('POST', path('plans', 'of-cluster'), answers);
+      const { topology } = await send<Checked>('POST', path('plans', 'check'), { yaml: made.yaml });
+      return { made, map: topology };
+    },
+    placeholderData: keepPreviousData,
+    staleTime: HOUR,
+    retry: false,
   });
 
 export const useDevicePlan = () =>
