@@ -1,7 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `expect`, `degrade`, `nccl`, `import_results`, `compare` and `workspace` are its Python
-interface, which `fabricbench.api` explains.
+`load`, `run`, `sweep`, `expect`, `explain`, `degrade`, `tune`, `campaign`, `nccl`, `import_results`,
+`compare` and `workspace` are its Python interface, which `fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Diagnosis,
         Expected,
         ExpectedCurves,
+        Explained,
         MeasuredError,
         NcclChoices,
         Plan,
@@ -25,16 +26,21 @@ if TYPE_CHECKING:
         Trial,
         TrialProcessError,
         Trials,
+        Tuned,
         UnknownTrialError,
         Workspace,
+        campaign,
         compare,
         degrade,
         expect,
+        explain,
         import_results,
         load,
         nccl,
         plans,
         run,
+        sweep,
+        tune,
         workspace,
     )
 
@@ -44,6 +50,7 @@ __all__ = [
     "Diagnosis",
     "Expected",
     "ExpectedCurves",
+    "Explained",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -54,17 +61,22 @@ __all__ = [
     "Trial",
     "TrialProcessError",
     "Trials",
+    "Tuned",
     "UnknownTrialError",
     "Workspace",
     "__version__",
+    "campaign",
     "compare",
     "degrade",
     "expect",
+    "explain",
     "import_results",
     "load",
     "nccl",
     "plans",
     "run",
+    "sweep",
+    "tune",
     "workspace",
 ]
 

@@ -42,3 +42,43 @@ def expected(workspace: Path) -> fb.Expected:
 def degraded() -> fb.Degraded:
     """What jct-alltoall loses by degraded elements at half rate and down, at 1 MB."""
     return fb.degrade(fb.load("jct-alltoall").with_({"sweep.data_size": "1MB"}), states=["half rate", "down"])
+
+
+@pytest.fixture(scope="session")
+def tuned(workspace: Path) -> fb.Tuned:
+    """A search over two values of the MTU."""
+    return fb.tune(
+        fb.load("jct-alltoall").with_(data_size="1MB"),
+        {"transport.mtu": [1024, 4096]},
+        minimize="completion_time_ms",
+        trials=4,
+        confirm=0,
+        workspace=workspace,
+    )
+
+
+RANKS = "".join(
+    f"#  Rank {rank:2} Group  0 Pid {100 + rank} on host{rank // 8} device  {rank % 8} [0x19] NVIDIA H100\n"
+    for rank in range(16)
+)
+TWO_SERVERS = f"""\
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20
+#
+# Using devices
+{RANKS}#
+#                                                    out-of-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)
+  1073741824     268435456     float     sum      -1  10596.0  101.33  190.00      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 190.00
+"""
+
+
+@pytest.fixture(scope="session")
+def explained(workspace: Path) -> fb.Explained:
+    """An all-reduce of two servers with half of its bandwidth."""
+    file = workspace / "two.txt"
+    file.write_text(TWO_SERVERS)
+    return fb.explain(file, cluster="dgx-h100", servers=2, workspace=workspace)

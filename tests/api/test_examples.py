@@ -56,6 +56,8 @@ def test_examples_show_what_they_say(
     campaign: fb.Campaign,
     expected: fb.Expected,
     degraded: fb.Degraded,
+    explained: fb.Explained,
+    tuned: fb.Tuned,
     workspace: Path,
 ) -> None:
     example.globs = {
@@ -63,6 +65,8 @@ def test_examples_show_what_they_say(
         "campaign": campaign,
         "expected": expected,
         "degraded": degraded,
+        "explained": explained,
+        "tuned": tuned,
         "workspace": workspace,
     }
     told: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -41,28 +42,31 @@ class ClientOf(Protocol):
     def __call__(self, root: Path, settings: Settings = DEFAULT) -> TestClient: ...
 
 
-@pytest.fixture(scope="session")
+@contextmanager
+def open_clients() -> Iterator[ClientOf]:
+    """Make clients, with the token, of applications for workspaces, and close them at the end."""
+    with ExitStack() as stack:
+
+        def make(root: Path, settings: Settings = DEFAULT) -> TestClient:
+            application = create_app(Workspace.open(root, create=True), settings)
+            client = TestClient(application, base_url="http://127.0.0.1:8989", headers=BEARER)
+            return stack.enter_context(client)
+
+        yield make
+
+
+@pytest.fixture
 def client_of() -> Iterator[ClientOf]:
-    """Make clients, with the token, of applications for workspaces."""
-    clients: list[TestClient] = []
-
-    def make(root: Path, settings: Settings = DEFAULT) -> TestClient:
-        workspace = Workspace.open(root, create=True)
-        application = create_app(workspace, settings)
-        client = TestClient(application, base_url="http://127.0.0.1:8989", headers=BEARER)
-        client.__enter__()
-        clients.append(client)
-        return client
-
-    yield make
-    for client in clients:
-        client.__exit__(None, None, None)
+    """Make clients for a test. Each has a scheduler, which polls its queue until the client is closed."""
+    with open_clients() as make:
+        yield make
 
 
 @pytest.fixture(scope="session")
-def reader(records: Path, client_of: ClientOf) -> TestClient:
+def reader(records: Path) -> Iterator[TestClient]:
     """A client that only reads."""
-    return client_of(records)
+    with open_clients() as make:
+        yield make(records)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricbench.cli.runs.campaign import store_campaign_trials
 from fabricbench.metrics import BY_NAME
 from fabricbench.results.studies.campaign_table import campaign_table
 from fabricbench.results.studies.factor_effects import CampaignTable, Response
 from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.run import store_campaign_trials
 from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.trial_facts import machine_facts

@@ -13,19 +13,22 @@ and `frame.to_arrow()` convert them. The functions read the same records, by the
 line and the report.
 """
 
+from fabricbench.api.campaign_runs import campaign
 from fabricbench.api.campaigns import Campaign
 from fabricbench.api.causes import Diagnosis
 from fabricbench.api.comparison import compare
 from fabricbench.api.degraded import Degraded, degrade
 from fabricbench.api.expected import Expected, expect
 from fabricbench.api.expected_curves import ExpectedCurves
+from fabricbench.api.explained import Explained, explain
 from fabricbench.api.measured import import_results
 from fabricbench.api.nccl_choices import NcclChoices, nccl
 from fabricbench.api.plan import Plan, load, plans
-from fabricbench.api.runs import Progress, run
+from fabricbench.api.runs import Progress, run, sweep
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
+from fabricbench.api.tuned import Tuned, tune
 from fabricbench.api.workspaces import Workspace, workspace
 from fabricbench.importing import MeasuredError
 from fabricbench.plan.errors import PlanError
@@ -38,6 +41,7 @@ __all__ = [
     "Diagnosis",
     "Expected",
     "ExpectedCurves",
+    "Explained",
     "MeasuredError",
     "NcclChoices",
     "Plan",
@@ -48,15 +52,20 @@ __all__ = [
     "Trial",
     "TrialProcessError",
     "Trials",
+    "Tuned",
     "UnknownTrialError",
     "Workspace",
+    "campaign",
     "compare",
     "degrade",
     "expect",
+    "explain",
     "import_results",
     "load",
     "nccl",
     "plans",
     "run",
+    "sweep",
+    "tune",
     "workspace",
 ]

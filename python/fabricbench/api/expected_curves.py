@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from fabricbench.api.argument_errors import python_arguments
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import PROGRAMS
 from fabricbench.plan.cluster import Cluster, collectives_named
-from fabricbench.plan.errors import Place, PlanError
 from fabricbench.report.html.expected_page import write_expected_page
 from fabricbench.report.studies.cluster_curves import (
     ClusterExpectation,
@@ -28,17 +27,6 @@ from fabricbench.runner.cluster_trials import run_cluster
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import polars as pl
-
-_ARGUMENTS: Final = {
-    "--cluster": "cluster",
-    "--servers": "servers",
-    "--topology": "topology",
-    "--switch": "switch",
-    "--collective": "collectives",
-    "--sizes": "sizes",
-    "--nccl": "version",
-}
-"""Names of arguments by those of the command line's options, which problems have."""
 
 
 class ExpectedCurves:
@@ -172,14 +160,9 @@ def expected_curves(
     Raises:
         PlanError: An argument is not allowed.
     """
-    try:
+    with python_arguments():
         cluster.check()
         names = collectives_named(collectives)
         overrides = [f"{name}={json.dumps(value)}" for name, value in fields.items()]
         times = run_cluster(cluster, names, sizes, seeds, overrides)
-    except PlanError as error:
-        raise PlanError(
-            replace(problem, place=Place(_ARGUMENTS.get(problem.place.source, problem.place.source)))
-            for problem in error.problems
-        ) from None
     return ExpectedCurves(cluster_expectation(cluster, times, allowance))

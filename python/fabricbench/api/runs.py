@@ -1,10 +1,10 @@
-"""`run`: runs a plan with a listener for progress, or a progress bar below the cell of a notebook."""
+"""`run` and `sweep`: run a plan with a listener for progress, or a progress bar below a notebook cell."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
@@ -247,3 +247,29 @@ def run(  # noqa: PLR0913 -- each by its name
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
     return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.search_results)
+
+
+def sweep(plan: Plan | str | Path, fields: Mapping[str, Sequence[Any]], **options: Any) -> Trials:
+    """Run a plan at each combination of values of its fields.
+
+    Args:
+        plan: The plan, or an argument of `load`.
+        fields: Values by the dotted path of their field, or by `data_size`, as for `Plan.sweep`.
+        **options: Keyword arguments of `run`.
+
+    Returns:
+        The trials, in the order of the combinations; `Trials.summary` has a column for each field.
+
+    Raises:
+        PlanError: The plan cannot be run with one of the values.
+        StoreError: The workspace cannot be written, or the disk is full.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> plan = fb.load("jct-alltoall").with_(data_size="1MB")
+        >>> run = fb.sweep(plan, {"transport.mtu": [1024, 4096]}, workspace=workspace)
+        >>> run.summary["transport.mtu"].to_list()
+        [1024, 4096]
+    """
+    loaded = plan if isinstance(plan, Plan) else load(plan)
+    return run(loaded.sweep(fields), **options)

@@ -16,6 +16,7 @@ from fabricbench.explaining.text import (
     shortfall_lines,
     warnings,
 )
+from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import AS_EXPECTED, CONFIDENCE
 from fabricbench.report.documents.numbers import number
@@ -98,11 +99,17 @@ def _answers(explanation: FileExplanation) -> list[Answer]:
     return answers
 
 
-def _bandwidth_parts(explanation: FileExplanation) -> list[Part]:
+def explanation_plot(explanation: FileExplanation) -> Plot | None:
+    """Draw measured and expected bus bandwidth against data size; none without measured ones."""
     curve = explanation.curve
     series = [curve.series] if curve and curve.series.points else []
     measured = explanation.measured_series + ([curve.as_chosen] if curve and curve.as_chosen else [])
-    plot: list[Part] = [PlotPart("measured", expected_plot(series, measured))] if measured else []
+    return expected_plot(series, measured) if measured else None
+
+
+def _bandwidth_parts(explanation: FileExplanation) -> list[Part]:
+    drawn = explanation_plot(explanation)
+    plot: list[Part] = [PlotPart("measured", drawn)] if drawn else []
     table: list[Part] = [result_table(explanation)] if explanation.case.points else []
     lines = [*warnings(explanation), *shortfall_lines(explanation), *fabric_lines(explanation)]
     return [*plot, *table, *map(NotePart, lines)]

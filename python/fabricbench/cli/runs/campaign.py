@@ -16,27 +16,18 @@ from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import DryRunOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
-from fabricbench.inputs import read_input_text
 from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.results.studies.campaign_table import main_metric
-from fabricbench.runner.campaign.campaign_file import Campaign, campaign_name, load_campaign
-from fabricbench.runner.campaign.execution import drive
+from fabricbench.runner.campaign.campaign_file import campaign_name, load_campaign
 from fabricbench.runner.campaign.progress import Progress
-from fabricbench.runner.campaign.published_progress import announced, state_of
-from fabricbench.runner.campaign.trial_table import members_of
+from fabricbench.runner.campaign.published_progress import state_of
+from fabricbench.runner.campaign.run import COUNTED_MAX, check_cost, cost_text, run_campaign
 from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import notes_of_trials
 from fabricbench.store import Workspace
-from fabricbench.store.campaigns import CampaignState, CampaignTrials, campaigns, keep_trials
+from fabricbench.store.campaigns import CampaignState, campaigns
 from fabricbench.store.catalog.schema import RUNNING
-from fabricbench.words import counted
 
-_TRIALS_MAX: Final = 10_000
-_HOURS_MAX: Final = 24
-"""Limits without `--force`: more trials, or more estimated hours of one core, are probably a mistake."""
-_COUNTED_MAX: Final = 5 * _TRIALS_MAX
-"""Number of trials, before removal of duplicates, from which on further plans are not counted."""
 _SHOWN: Final = 5
 
 
@@ -68,55 +59,26 @@ def campaign_command(
     if status:
         _write_status(file, workspace, output)
         return
-    is_free = force or dry_run
     limits = Limits(None, None if force else time_limit * 60_000)
-    campaign = load_campaign(file, limits, None if is_free else _COUNTED_MAX)
+    campaign = load_campaign(file, limits, None if force or dry_run else COUNTED_MAX)
     units = units_of(campaign)
-    cost_ms = sum(unit.cost_ms for unit in units)
-    trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
-    cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
+    cost = cost_text(campaign, units)
     if dry_run:
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
+        cost_ms = sum(unit.cost_ms for unit in units)
         _write_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
-    if campaign.uncounted:
-        cost = f"{cost}, and {counted(campaign.uncounted, 'more plan')} that are not counted"
-    if not force and (campaign.uncounted or len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
-        note(
-            f"error: {file}: {cost}; allowed: {_TRIALS_MAX:,} trials and {_HOURS_MAX} hours\n"
-            "hint: --force runs it all the same, --dry-run tells the cost of all of it"
-        )
-        raise typer.Exit(USER_ERROR)
+    if not force:
+        check_cost(campaign, units, file)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
     for sentence in notes_of_trials([(unit.planned, unit.backend) for unit in units]):
         note(f"note: {sentence}")
-    with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
-        store_campaign_trials(store, campaign, file)
-
-        def on_progress(state: Progress) -> None:
-            noted(state)
-            shown(state)
-
-        progress = drive(store, units, on, on_progress)
+    with _display(campaign.name) as shown:
+        progress = run_campaign(store, campaign, file, units, on, shown)
     _write_result(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
-
-
-def store_campaign_trials(store: Workspace, campaign: Campaign, file: Path) -> None:
-    """Store the trials of the campaign in the workspace, for the results in the web application."""
-    members = members_of(campaign)
-    campaign_trials = CampaignTrials(
-        title=campaign.title,
-        source=read_input_text(file),
-        factors=members.factors,
-        metric=main_metric(members.jobs).name,
-        jobs=members.job_names,
-        alone=members.alone,
-        members=members.frame.to_arrow(),
-    )
-    keep_trials(store.root, campaign.name, campaign_trials)
 
 
 def _write_status(file: Path, workspace: Path | None, output: Format) -> None:

@@ -7,34 +7,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.errors import NOT_MET, SIGNALLED, USER_ERROR, bad_value
+from fabricbench.cli.errors import NOT_MET, SIGNALLED, bad_value
 from fabricbench.cli.options import DryRunOption, OverridesOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, warn, write
 from fabricbench.cli.progress import bar
-from fabricbench.cli.runs.tune_result import TuneResult, check_files, formatted, write_files
-from fabricbench.plan.estimates.cost import Limits, duration
+from fabricbench.cli.runs.tune_result import check_files, formatted, write_files
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of, machine_limits, notes_of
-from fabricbench.runner.tuning.confirmation import SEEDS_MIN, evidence_of
+from fabricbench.runner.tuning.confirmation import SEEDS_MIN
 from fabricbench.runner.tuning.definition import Tried, TuningDefinition
-from fabricbench.runner.tuning.evaluation import Evaluator, Units
+from fabricbench.runner.tuning.evaluation import Units
 from fabricbench.runner.tuning.journal import library
 from fabricbench.runner.tuning.objectives import Aim, aims_of, check_direction, limits_of
-from fabricbench.runner.tuning.processes import executor_of
-from fabricbench.runner.tuning.search import Search
+from fabricbench.runner.tuning.result import TuneResult, check_cost, cost_ms, cost_text, run_tuning
 from fabricbench.runner.tuning.space import space_of
 from fabricbench.store import Workspace
-from fabricbench.words import counted
-
-_HOURS_MAX: Final = 24
-"""Limit without `--force`: a search with more estimated hours of one core is probably a mistake."""
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -130,10 +125,13 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         space_of(loaded, search, limits), aims, metric_limits, iterations, seed, at_once, pruning
     )
     units = Units(loaded)
-    cost = _cost(search_spec, units, trials, confirm, force=force or dry_run)
+    milliseconds = cost_ms(search_spec, units, trials, confirm)
+    cost = cost_text(search_spec, trials, milliseconds)
     if dry_run:
         write(cost)
         return
+    if not force:
+        check_cost(search_spec, trials, milliseconds)
     note(cost)
     for sentence in dict.fromkeys(
         sentence for plan_loaded in loaded for sentence in notes_of(plan_loaded, backend_of(plan_loaded))
@@ -161,18 +159,6 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
     return aims
 
 
-def _cost(search_spec: TuningDefinition, units: Units, trials: int, confirm: int, *, force: bool) -> str:
-    """Return the cost of a search; end the command if it is above the limit without `--force`."""
-    cost_ms = (trials + 1) * units.cost_ms(search_spec.shipped())
-    cost_ms += 2 * confirm * units.cost_ms(search_spec.shipped(seeds=1))
-    points, fields = counted(trials, "point"), counted(len(search_spec.space.fields), "field")
-    cost = f"{points} of {fields}, up to {duration(cost_ms)} of one core"
-    if not force and cost_ms > _HOURS_MAX * 3_600_000:
-        note(f"error: {cost}; allowed: {_HOURS_MAX} hours\nhint: --force searches all the same")
-        raise typer.Exit(USER_ERROR)
-    return cost
-
-
 def _run_search(
     search_spec: TuningDefinition,
     units: Units,
@@ -181,32 +167,14 @@ def _run_search(
     trials_and_confirm: tuple[int, int],
 ) -> TuneResult:
     """Run the search; end the command if the user stops it."""
-    with Interrupts() as interrupts:
-        executor = executor_of(on, store, interrupts)
+    trials, confirm = trials_and_confirm
+    with Interrupts() as interrupts, _display(search_spec, trials) as on_point:
         try:
-            return _search(search_spec, Evaluator(store, executor, units), store, *trials_and_confirm)
+            return run_tuning(search_spec, units, store, on, trials, confirm, on_point, interrupts)
         except KeyboardInterrupt:
             message = f"what has ended stays in {store.root}"
             note(f"interrupted: {message}\nhint: the same command goes on from there")
             raise typer.Exit(SIGNALLED + (interrupts.received or SIGINT)) from None
-        finally:
-            executor.close()
-
-
-def _search(
-    search_spec: TuningDefinition, evaluator: Evaluator, store: Workspace, trials: int, confirm: int
-) -> TuneResult:
-    """Run the search, and compare its best point with the shipped one over other seeds."""
-    with _display(search_spec, trials) as on_point:
-        search = Search(search_spec, evaluator, store.root, on_point)
-        try:
-            search.run(trials)
-            tried = search.tried()
-            best = search_spec.best(tried)
-            evidence = evidence_of(search_spec, evaluator, best.point, confirm) if best and confirm else None
-            return TuneResult(search_spec, search.journal, tried, best, search.importances(), evidence)
-        finally:
-            search.close()
 
 
 @contextmanager

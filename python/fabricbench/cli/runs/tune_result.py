@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +16,9 @@ from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.output.sonic import sonic_config
 from fabricbench.report.terminal.text_table import render
 from fabricbench.runner.tuning.confirmation import Change, Confidence, Evidence
-from fabricbench.runner.tuning.definition import Tried, TuningDefinition
+from fabricbench.runner.tuning.definition import Tried
 from fabricbench.runner.tuning.plan_fragment import changes, fragment
+from fabricbench.runner.tuning.result import TuneResult
 from fabricbench.runner.tuning.space import Range
 from fabricbench.words import counted, data_size
 
@@ -26,32 +26,11 @@ _FRONT_MAX: Final = 10
 """Points of a Pareto front that a table shows."""
 
 
-@dataclass(frozen=True)
-class TuneResult:
-    """Result of a search.
-
-    Attributes:
-        definition: The search: its space, aims, limits and seed.
-        journal: The file from which the search can continue.
-        tried: Every point.
-        best: The best point that keeps every limit, if any.
-        importances: For each aim the importance of each field by PED-ANOVA, 0 to 1; empty if unknown.
-        evidence: Comparison of the best point with the shipped one over other seeds, unless it was disabled.
-    """
-
-    definition: TuningDefinition
-    journal: Path
-    tried: Sequence[Tried]
-    best: Tried | None
-    importances: Sequence[Mapping[str, float]]
-    evidence: Evidence | None
-
-
 def formatted(result: TuneResult, output: Format) -> str:
     """Return a result in a format."""
     if output is Format.JSON:
         return json.dumps(_json(result), indent=2)
-    return _csv(result) if output is Format.CSV else "\n\n".join(_sections(result))
+    return rows_csv(result.columns, result.rows) if output is Format.CSV else "\n\n".join(_sections(result))
 
 
 def _sections(result: TuneResult) -> list[str]:
@@ -238,19 +217,6 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
         "metrics": [vars(entry) for entry in evidence.changes],
         "limits": {str(limit): is_kept for limit, is_kept in evidence.limits_met},
     }
-
-
-def _csv(result: TuneResult) -> str:
-    search_spec = result.definition
-    names = [field.field for field in search_spec.space.fields]
-    aims = [f"{aim.metric.name}_ratio" for aim in search_spec.aims]
-    rows = [
-        {"point": point.number, "ending": point.ending.value, "allowed": point.is_allowed}
-        | dict(point.point)
-        | dict(zip(aims, point.ratios, strict=False))
-        for point in result.tried
-    ]
-    return rows_csv(["point", "ending", "allowed", *names, *aims], rows)
 
 
 def check_files(*paths: Path | None) -> None:
