@@ -74,7 +74,7 @@ function Hosts({ map, numbers: all, name, host }: HostsProps) {
         width={width}
         height={height}
         viewBox={`0 0 ${width} ${height}`}
-        style={{ display: 'block', maxWidth: '100%' }}
+        style={{ display: 'block', maxWidth: '100%', height: 'auto' }}
         role="img"
         aria-label={`Hosts of ${name}`}
       >
@@ -82,7 +82,14 @@ function Hosts({ map, numbers: all, name, host }: HostsProps) {
           const x = ((index % COLUMNS) + 0.5) * PITCH;
           const y = Math.floor(index / COLUMNS) * PITCH + 11;
           return (
-            <g key={number} data-host={number} data-marked={number === host}>
+            <g
+              key={number}
+              data-host={number}
+              data-marked={number === host}
+              ref={(node) => {
+                if (number === host) node?.scrollIntoView({ block: 'nearest' });
+              }}
+            >
               <title>{`host${number}: ${(ranks.get(number) ?? ['no rank']).join(', ')}`}</title>
               {number === host ? (
                 <circle cx={x} cy={y} r={10} fill="none" stroke="var(--worse)" strokeWidth="2.5" />
