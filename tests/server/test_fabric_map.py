@@ -84,6 +84,21 @@ def test_two_pods_of_rails_are_two_pods(reader: TestClient) -> None:
     assert {each["links"] for each in found["bundles"]} == {32}
 
 
+@pytest.mark.parametrize(
+    ("topology", "leaves"),
+    [
+        ("{kind: rail-optimised, servers: 16, rails: 64, spines: 4}", 16),
+        (
+            "{kind: rail-pods, pods: 8, servers_per_pod: 4, rails: 8, spines_per_rail: 2, "
+            "cores_per_spine: 2}",
+            8,
+        ),
+    ],
+)
+def test_many_rails_are_blocks(reader: TestClient, topology: str, leaves: int) -> None:
+    assert len(of_tier(drawn(reader, topology), 1)) == leaves
+
+
 def test_links_of_a_custom_fabric_join_its_switches_within_a_tier_too(reader: TestClient) -> None:
     found = drawn(reader, CUSTOM)
     labels = [box["label"] for box in found["boxes"]]

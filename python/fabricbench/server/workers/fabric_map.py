@@ -16,12 +16,14 @@ from pydantic import BaseModel, Field
 
 from fabricbench.words import counted, runs_of
 
-_SINGLE_MAX: Final = {1: 32}
-"""Switches of a tier that are drawn one by one; of tiers above the leaves `_UPPER_MAX`."""
+_LEAVES_MAX: Final = 32
+"""Leaves that are drawn one by one."""
 _UPPER_MAX: Final = 16
+"""Switches of a higher tier that are drawn one by one."""
 _BLOCKS_MAX: Final = 16
-"""Boxes of a tier whose switches are grouped, unless it has more rails or planes."""
-_KEYS_MAX: Final = 32
+"""Boxes of a tier whose switches are grouped, unless it has more positions."""
+_POSITIONS_MAX: Final = 32
+"""Pods, rails or planes of a tier that are drawn one by one."""
 _SERVERS_MAX: Final = 8
 """Servers that are drawn one by one."""
 _TIER_NAMES: Final = {
@@ -238,21 +240,22 @@ def _hosts_below(
 def _switch_boxes(
     names: Sequence[str], tier: int, keys: Mapping[str, Key], below: Mapping[str, list[int]]
 ) -> list[MapBox]:
-    """Return the boxes of a tier: single switches, or blocks within a position, or blocks of pods."""
+    """Return the boxes of a tier: single switches, or blocks within a position, or of pods or positions."""
     ordered = sorted(names, key=lambda name: _sort_key(keys.get(name, Key())))
     positions = [
         (key, list(group)) for key, group in groupby(ordered, key=lambda name: keys.get(name, Key()))
     ]
-    if len(names) <= _SINGLE_MAX.get(tier, _UPPER_MAX):
+    if len(names) <= (_LEAVES_MAX if tier == 1 else _UPPER_MAX):
         groups = [[name] for name in ordered]
-    elif len(positions) <= _KEYS_MAX:
+    elif len(positions) <= _POSITIONS_MAX:
         # Only leaves differ within a position, by the jobs on their hosts.
         each = max(1, _BLOCKS_MAX // len(positions)) if tier == 1 else 1
         groups = [block for _, members in positions for block in _blocks(members, each)]
     else:
         by_pod = groupby(positions, key=lambda position: position[0].pod)
         pods = [[name for _, members in group for name in members] for _, group in by_pod]
-        groups = [[name for pod in block for name in pod] for block in _blocks(pods, _BLOCKS_MAX)]
+        parts = pods if len(pods) > 1 else [members for _, members in positions]
+        groups = [[name for part in block for name in part] for block in _blocks(parts, _BLOCKS_MAX)]
     return [_switch_box(group, tier, keys, below) for group in groups]
 
 
