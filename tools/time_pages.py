@@ -1,9 +1,9 @@
 """Measures how long each page of the web application takes to show its main picture or table.
 
-Serves a workspace with many runs and a trial of 512 ranks, opens each page several times in Chromium, and prints
-the median from navigation to the first paint with the main element, with the time until the first request of the
-API (application), of the requests (server) and after the last of them (drawing). It needs Chromium and the built
-web application. On a machine with other load the least is the most reliable.
+Serves a workspace with many runs and a trial of 512 ranks, opens each page several times in Chromium, and
+prints the median from navigation to the first paint with the main element, with the time until the first request
+of the API (application), of the requests (server) and after the last of them (drawing). It needs Chromium and
+the built web application. On a machine with other load the least is the most reliable.
 """
 # ruff: noqa: T201
 
@@ -97,16 +97,13 @@ def pages_of(root: Path, runs: int) -> dict[str, tuple[str, str]]:
         "summary": FIGURE,
         "timeline": FIGURE,
         "diagnosis": "main h2, main h3",
-        "flows": ROWS,
-        "ports": ROWS,
-        "links": FIGURE,
         "port-map": "main table, " + ROWS,
         "plan": "main pre",
     }
     return {
-        "runs": ("runs", ROWS),
+        "runs": ("runs", ".row-link"),
         "trials": ("runs?view=trials", ROWS),
-        "run": (f"runs/{large.facts.suite}", FIGURE),
+        "run": (f"runs/{large.stored.facts.suite}", FIGURE),
         **{
             f"512 ranks, {view}": (f"trials/{large.id}/{view}", selector) for view, selector in views.items()
         },
@@ -153,7 +150,7 @@ def opened(browser: Browser, address: str, path: str, selector: str) -> tuple[fl
     page.wait_for_load_state("networkidle")
     page.add_init_script(SHOWN % json.dumps(selector))
     page.goto(f"{address}/{path}")
-    page.wait_for_function("window.shownAt !== undefined", timeout=60_000)
+    page.wait_for_function("() => window.shownAt !== undefined", timeout=60_000)
     total, application, server = page.evaluate(TIMES)
     context.close()
     return total, application, server

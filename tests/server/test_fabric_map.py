@@ -134,6 +134,12 @@ def test_shipped_plans_have_a_picture(reader: TestClient) -> None:
     assert reader.get("/api/v1/plans/no-such-plan/fabric").status_code == 404
 
 
+def test_a_run_has_the_picture_of_its_fabric(reader: TestClient) -> None:
+    run = reader.get("/api/v1/trials/by-run").json()["runs"][0]["suite"]
+    assert reader.get(f"/api/v1/runs/{run}/fabric").json()["boxes"]
+    assert reader.get("/api/v1/runs/000000000000/fabric").status_code == 404
+
+
 def test_a_small_fabric_has_a_box_for_each_switch(reader: TestClient) -> None:
     found = check(reader, yaml=PLAN)["topology"]
     assert [(box["label"], box["hosts"]) for box in found["boxes"]] == [

@@ -34,15 +34,19 @@ def _typical(loaded: LoadedPlan) -> PlannedTrial:
 
 def plan_fabric(loaded: LoadedPlan) -> FabricMap | None:
     """Return the map of the fabric of a plan, with its jobs; none if the engine refuses its trial."""
-    trial = _typical(loaded)
-    estimate = engine.estimate(trial.spec_json)
+    return spec_fabric(_typical(loaded).run_spec)
+
+
+def spec_fabric(run_spec: Mapping[str, Any]) -> FabricMap | None:
+    """Return the map of the fabric of a run spec, with its jobs; none if the engine refuses it."""
+    estimate = engine.estimate(json.dumps(run_spec))
     if estimate is None:
         return None
-    fabric = trial.run_spec["fabric"]
+    fabric = run_spec["fabric"]
     topology, hosts = fabric["topology"], estimate["hosts"]
     if hosts > _HOSTS_MAX:
         return FabricMap(shape=shape_text(topology, hosts, 0), hosts=hosts, switches=0)
-    alone = _fabric_alone(trial)
+    alone = _fabric_alone(topology)
     described = engine.describe(alone)
     server = fabric.get("server")
     drawn = fabric_map(
@@ -54,7 +58,7 @@ def plan_fabric(loaded: LoadedPlan) -> FabricMap | None:
     )
     drawn.scheduled = fabric["switch"]["scheduled"] is not None
     drawn.jobs = [
-        JobHosts(name=job["name"], hosts=[*_hosts_of_ranks(job, server)]) for job in trial.run_spec["jobs"]
+        JobHosts(name=job["name"], hosts=[*_hosts_of_ranks(job, server)]) for job in run_spec["jobs"]
     ]
     return drawn
 
@@ -71,8 +75,8 @@ def _hosts_of_ranks(job: Mapping[str, Any], server: Mapping[str, Any] | None) ->
         yield [host * adapters + adapter for adapter in near]
 
 
-def _fabric_alone(trial: PlannedTrial) -> str:
-    """Return a run spec of a small job on the fabric of a trial, as the engine creates every queue pair."""
+def _fabric_alone(topology: Mapping[str, Any]) -> str:
+    """Return a run spec of a small job on a topology, as the engine creates every queue pair of a job."""
     small = loading.load_text(_SMALL_PLAN, "small").trials[0].run_spec
-    fabric: Any = small["fabric"] | {"topology": trial.run_spec["fabric"]["topology"]}
+    fabric: Any = small["fabric"] | {"topology": topology}
     return json.dumps(small | {"fabric": fabric})

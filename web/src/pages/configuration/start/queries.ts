@@ -3,7 +3,6 @@ import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 
 import { get, path, query, send } from '../../../api/client';
 import type { Checked, FabricMap, Gallery, MadePlan, PlanChoices, RunListPage } from '../../../api/types';
-import { planOfRun } from '../usePlan';
 import type { StartPlan } from './gallery';
 
 const HOUR = 3_600_000;
@@ -28,11 +27,11 @@ export const useNewestRuns = () =>
 export const useFabric = ({ open }: StartPlan, enabled: boolean) =>
   useQuery({
     queryKey: ['plan-fabric', open],
-    queryFn: async ({ signal }): Promise<FabricMap | null> => {
-      if ('plan' in open) return get<FabricMap>(path('plans', open.plan, 'fabric'), signal);
-      const yaml = await planOfRun(open.run, signal);
-      return (await send<Checked>('POST', path('plans', 'check'), { yaml })).topology;
-    },
+    queryFn: ({ signal }) =>
+      get<FabricMap>(
+        'plan' in open ? path('plans', open.plan, 'fabric') : path('runs', open.run, 'fabric'),
+        signal,
+      ),
     staleTime: HOUR,
     retry: false,
     enabled,
