@@ -1,9 +1,9 @@
 """Measures how long each page of the web application takes to show its main picture or table.
 
 Serves a workspace with many runs and a trial of 512 ranks, opens each page several times in Chromium, and
-prints the median from navigation to the first paint with the main element, with the time until the first request
-of the API (application), of the requests (server) and after the last of them (drawing). It needs Chromium and
-the built web application. On a machine with other load the least is the most reliable.
+prints the median from navigation to the first paint with the main element, with the time until the first
+request of the API (application), of the requests (server) and after the last of them (drawing). It needs
+Chromium and the built web application. On a machine with other load the least is the most reliable.
 """
 # ruff: noqa: T201
 
