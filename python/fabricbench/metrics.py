@@ -118,6 +118,7 @@ class Metric:
         most: The largest value; none if it has no bound.
         is_trouble: Whether any value but 0 indicates a fault.
         absent: Condition under which a complete job has none, in words after "none"; empty if it always has.
+        scale: Factor from the value to the one shown: 1 but for a shorter unit.
     """
 
     name: str
@@ -141,6 +142,12 @@ class Metric:
     most: float | None = None
     is_trouble: bool = False
     absent: str = ""
+    scale: float = 1
+
+    def in_microseconds(self) -> Metric:
+        """Return a time in ms as it is shown in us."""
+        head = (self.head[0], "us") if any(self.head) else self.head
+        return replace(self, unit="us", head=head, scale=1000)
 
     def concerns(self, kind: JobKind) -> bool:
         """Whether jobs of a kind have it, measured or not."""

@@ -79,9 +79,16 @@ def test_a_pipe_that_nobody_writes_to_is_refused(name: str, tmp_path: Path) -> N
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["socket", "folder", "device", "terminal"])
 @pytest.mark.parametrize(
-    "name", ["plan check", "import", "convert", "explain", "workspace import", "counters"]
+    ("name", "kind"),
+    [
+        ("plan check", "socket"),
+        ("import", "folder"),
+        ("convert", "device"),
+        ("explain", "terminal"),
+        ("workspace import", "device"),
+        ("counters", "folder"),
+    ],
 )
 def test_what_is_no_file_is_refused(name: str, kind: str, tmp_path: Path) -> None:
     done = ended(COMMANDS[name], made(kind, tmp_path), tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.server.conftest import ClientOf
 from tests.support.samples import PLAN
+from tests.support.soak import times
 
 HALF = "\ud800"
 """Half of a surrogate pair: JSON and YAML can write it, and no text can hold it."""
@@ -52,7 +54,7 @@ def test_no_parameter_of_any_form_is_too_much(reader: TestClient) -> None:
     document = reader.get("/openapi.json").json()
     asked = addresses(document)
     assert len(asked) > 1000
-    for method, path in asked:
+    for method, path in random.Random(len(asked)).sample(asked, times(300, len(asked))):
         began = time.monotonic()
         answer = reader.request(method, path, json={} if method == "patch" else None)
         assert answer.status_code < 500, (method, path, answer.text)

@@ -22,6 +22,7 @@ from fabricbench.server.access import logins
 from fabricbench.server.access.logins import ATTEMPTS, SESSIONS_MAX, Logins, Throttle
 from fabricbench.server.queue import events
 from fabricbench.server.queue.events import Events
+from fabricbench.server.serve import CertificateError, check_certificate
 from fabricbench.server.settings import Settings, digest
 
 TOKEN = "secret-token-of-32-characters-ok"
@@ -64,13 +65,28 @@ BAD: dict[str, tuple[bytes, bytes, str]] = {
 }
 
 
+def certificate_files(name: str, folder: Path) -> tuple[Path, Path]:
+    """Write a bad certificate and its key, and return their paths."""
+    certificate, own, _ = BAD[name]
+    files = folder / "cert.pem", folder / "key.pem"
+    for file, content in zip(files, (certificate, own), strict=True):
+        file.write_bytes(content)
+    return files
+
+
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_certificate_is_one_error_and_no_token(name: str, tmp_path: Path) -> None:
-    certificate, own, found = BAD[name]
-    (tmp_path / "cert.pem").write_bytes(certificate)
-    (tmp_path / "key.pem").write_bytes(own)
+def test_a_bad_certificate_is_refused(name: str, tmp_path: Path) -> None:
+    certificate, own = certificate_files(name, tmp_path)
+    settings = Settings(token=TOKEN, tls_certificate=certificate, tls_key=own)
+    with pytest.raises(CertificateError) as refused:
+        check_certificate(settings)
+    assert BAD[name][2] in str(refused.value)
+
+
+def test_a_bad_certificate_is_one_error_and_no_token(tmp_path: Path) -> None:
+    certificate, own = certificate_files("expired", tmp_path)
     command = [sys.executable, "-m", "fabricbench", "serve", "--port", "0", "--workspace", "here"]
-    command += ["--tls-cert", "cert.pem", "--tls-key", "key.pem"]
+    command += ["--tls-cert", str(certificate), "--tls-key", str(own)]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -81,7 +97,7 @@ def test_a_bad_certificate_is_one_error_and_no_token(name: str, tmp_path: Path) 
         stdin=subprocess.DEVNULL,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert found in done.stderr
+    assert BAD["expired"][2] in done.stderr
     assert done.stderr.count("error:") == 1
     assert not any(word in done.stderr for word in ("token", "Traceback", "bug"))
 

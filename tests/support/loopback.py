@@ -22,7 +22,7 @@ from fabricbench.store.record.schema import observed_schema
 from fabricbench.work import pattern_of
 
 REPOSITORY: Final = Path(__file__).parents[2]
-PACKAGE: Final = "fabricbench-endpoint"
+PROGRAM: Final = "fabricbench-loopback"
 LOSS_ONE_IN: Final = 50
 # In real time and on a shared machine: what a plan says is meant for adapters.
 TIMEOUT_PS: Final = 20 * 10**9
@@ -35,8 +35,9 @@ _NOTHING: Final = ("unloaded_ps", "latency_min_ps", "latency_mean_ps", "latency_
 
 
 def build() -> Path:
-    """Build the program, unless that was done, and return where it is."""
-    command = ["cargo", "build", "--quiet", "--locked", "-p", PACKAGE, "--message-format", "json"]
+    """Build the program, unless `cargo test` of the workspace has, and return where it is."""
+    command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--exclude", "fabricbench-python"]
+    command += ["--bin", PROGRAM, "--message-format", "json"]
     finished = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True)
     built = [json.loads(line).get("executable") for line in finished.stdout.splitlines()]
     (program,) = filter(None, built)

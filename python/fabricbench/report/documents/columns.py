@@ -24,6 +24,7 @@ def shares_fabric(trial: Trial) -> bool:
 
 
 _TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
+_SHORT_MS = 0.1
 _ONCE = {"kind": "rounds", "rounds": 1}
 
 
@@ -70,7 +71,22 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
         metrics = [metric for metric in metrics if View.SIZES in metric.views]
     elif kinds == {JobKind.STORAGE}:
         metrics = [metric for metric in metrics if metric.kind or metric.is_count]
-    return held(metrics, rows)
+    return _with_short_units(held(metrics, rows), rows)
+
+
+def _with_short_units(metrics: Sequence[Metric], rows: Sequence[Shown]) -> list[Metric]:
+    """Show times in microseconds if all of their group are below 0.1 ms."""
+    largest: dict[str, float] = {}
+    for metric in metrics:
+        values = [value for row in rows if (value := row.summary.value(metric.name)) is not None]
+        group = metric.group or metric.name
+        largest[group] = max([largest.get(group, 0.0), *values])
+    return [
+        metric.in_microseconds()
+        if metric.unit == "ms" and 0 < largest[metric.group or metric.name] < _SHORT_MS
+        else metric
+        for metric in metrics
+    ]
 
 
 def result_columns(jobs: Sequence[JobReport]) -> list[Metric]:

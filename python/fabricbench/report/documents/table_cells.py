@@ -106,7 +106,10 @@ def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
     if job.deviations:
         by_metric = {deviation.metric: deviation for deviation in job.deviations}
         deviations = [by_metric.get(metric.name) for metric in metrics]
-        values = ("" if deviation is None else f"{deviation.published:.10g}" for deviation in deviations)
+        values = (
+            "" if deviation is None else f"{deviation.published * metric.scale:.10g}"
+            for deviation, metric in zip(deviations, metrics, strict=True)
+        )
         yield Row(["published", *values], "muted")
         yield Row(["deviation", *(deviation_text(deviation) for deviation in deviations)], "muted")
 
@@ -120,6 +123,8 @@ def deviation_text(deviation: Deviation | None) -> str:
 
 def metric_text(metric: Metric, value: float | int | None) -> str:
     """Format a metric's value as in tables, without its unit; `-` if it could not be measured."""
+    if value is not None and metric.scale != 1:
+        value *= metric.scale
     if metric.digits:
         return count(value) if isinstance(value, int) else number(value, metric.digits)
     if metric.decimals:
@@ -153,4 +158,4 @@ def metric_cell(job: JobReport, metric: Metric) -> Cell:
         return Cell(text, tone=tone)
     deviation = published.deviation_percent
     deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
-    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)
+    return Cell(text, [f"{published.published * metric.scale:.10g}", *deviation_texts], tone)
