@@ -104,9 +104,7 @@ def pages_of(root: Path, runs: int) -> dict[str, tuple[str, str]]:
         "runs": ("runs", ".row-link"),
         "trials": ("runs?view=trials", ROWS),
         "run": (f"runs/{large.stored.facts.suite}", FIGURE),
-        **{
-            f"512 ranks, {view}": (f"trials/{large.id}/{view}", selector) for view, selector in views.items()
-        },
+        **{f"512 ranks, {view}": (f"trials/{large.id}/{view}", selector) for view, selector in views.items()},
         "configure": ("configure?plan=expect-rails", ".fabric-picture"),
         "configure, plans": ("configure?start=plans", ".plan-card svg"),
         "configure, questions": ("configure?start=questions", ".fabric-picture"),
@@ -139,7 +137,7 @@ def serving(root: Path) -> Iterator[str]:
 
 
 def opened(browser: Browser, address: str, path: str, selector: str) -> tuple[float, float, float]:
-    """Open a page whose files are cached, and return the times since its navigation [ms].
+    """Open a page after the list of runs, and return the times since its navigation [ms].
 
     Returns:
         Of its main element, the first request of the API and the end of the last one before the element.
