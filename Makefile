@@ -25,6 +25,7 @@ PYTHON_IS_NEW = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/nul
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	"$$candidate" $(PYTHON_IS_NEW) && { echo "$$candidate"; break; }; done)
 
+PYTHON_SOURCES := $(shell find python/fabricbench -name '*.py')
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # One interpreter for every build of the bindings, or cargo would build them again for each.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -40,7 +41,7 @@ run: $(STAMPS)/extension $(STAMPS)/web ## Run a shipped plan (PLAN=jct-alltoall)
 	@echo "next: $(BIN)/fabricbench serve shows it in a browser, with all other plans" >&2
 
 .PHONY: build
-build: $(STAMPS)/extension $(STAMPS)/web ## Install fabricbench into .venv, with its release extension and web application
+build: $(STAMPS)/extension $(STAMPS)/web $(STAMPS)/web-types ## Install fabricbench into .venv, with its release extension and web application
 
 .PHONY: wheel
 wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, web application and plans included, into dist/
@@ -61,7 +62,7 @@ soak: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Py
 SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md docs python crates tools web/src
 
 .PHONY: lint
-lint: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Check formatting, lints, types, imports and spelling
+lint: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-types ## Check formatting, lints, types, imports and spelling
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check .
@@ -69,7 +70,6 @@ lint: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Ch
 	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
-	$(BIN)/python tools/generate_web_types.py
 	@$(NPM) run --silent format:check
 	@$(NPM) run --silent lint
 	@$(NPM) run --silent types
@@ -130,6 +130,10 @@ $(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
 $(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements
 	@echo "installing the dependencies of the web application" >&2
 	@$(NPM) ci --loglevel error --no-update-notifier > /dev/null
+	@touch $@
+
+$(STAMPS)/web-types: $(PYTHON_SOURCES) tools/generate_web_types.py $(STAMPS)/extension $(STAMPS)/web-modules
+	@$(BIN)/python tools/generate_web_types.py
 	@touch $@
 
 $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules

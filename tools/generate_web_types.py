@@ -1,4 +1,4 @@
-"""Writes the types of the HTTP interface, from the server's OpenAPI document; part of `make lint`.
+"""Writes the types of the HTTP interface, from the server's OpenAPI document; part of `make build`.
 
 The web application is type-checked with them (web/src/api/schema.d.ts); its build needs none.
 """
@@ -26,7 +26,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.open(Path(folder) / "workspace", create=True)
         document = json.dumps(create_app(workspace, Settings()).openapi())
-    command = [str(NODE), str(PROGRAM), "--output", str(WEB / "src" / "api" / "schema.d.ts")]
+    # A request may leave out fields that have a default.
+    options = ["--default-non-nullable=false", "--output", str(WEB / "src" / "api" / "schema.d.ts")]
+    command = [str(NODE), str(PROGRAM), *options]
     subprocess.run(command, input=document, text=True, check=True, stdout=subprocess.DEVNULL)
 
 

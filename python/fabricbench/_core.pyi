@@ -237,6 +237,7 @@ class NcclAnswer(TypedDict):
     nvls_nics: list[tuple[int | None, int | None]]
     nvlink_of_gpu: int | None
     nvls_efficiency: float
+    pxn: bool
     peer_chunk_bytes: int
     ignored: list[str]
     operations: list[NcclOperation]

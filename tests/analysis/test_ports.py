@@ -47,6 +47,16 @@ def test_servers_with_rails_are_chassis_with_adapters() -> None:
     assert found == [(f"server{number // 4}", f"nic{number % 4}", f"rail{number % 4}") for number in range(8)]
 
 
+def test_servers_of_an_nvlink_domain_are_chassis_with_adapters() -> None:
+    trays = "{kind: rail-optimised, servers: 36, rails: 4, spines: 4}"
+    fields = (f"{TOPOLOGY}={trays}", "fabric.server=gb200-nvl72", "jobs.0.ranks=0-143")
+    rows = rows_of(*fields, "jobs.0.collective=all-reduce", "jobs.0.algorithm=ring")
+    # Ranks without queue pairs are at the adapter near their GPU.
+    by_rank = {row.rank: (row.chassis, row.port, row.switch, row.switch_port) for row in rows}
+    assert by_rank[70] == ("server17", "nic2", "rail2", 17)
+    assert by_rank[73] == ("server18", "nic1", "rail1", 18)
+
+
 def test_a_rank_has_a_row_for_each_plane_that_it_uses() -> None:
     planes = "{kind: multi-plane, planes: 2, leaves: 2, hosts_per_leaf: 4, spines: 1}"
     rows = rows_of(f"{TOPOLOGY}={planes}")

@@ -147,6 +147,39 @@ def test_limits_are_calls_and_criteria(capsys: pytest.CaptureFixture[str]) -> No
     assert criterion.startswith("  - {metric: busbw_gb_per_s, min: 35")
 
 
+def test_pcie_is_the_bound_of_adapters_that_are_faster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shipped = (Path(__file__).parents[2] / "python/fabricbench/plan/servers/dgx-h100.yaml").read_text()
+    old = tmp_path / "old.yaml"
+    old.write_text(shipped.replace("pcie: 5}", "pcie: 4, pcie_rate: 24GB/s}"), encoding="utf-8")
+    options = ["--collective", "all-gather", "--sizes", "16GB", "--json"]
+    assert run(["expect", "--cluster", str(old), "--servers", "2", *options]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["expected"]
+    assert row["busbw_gb_per_s_median"] == pytest.approx(8 * 24 * 4096 / 4178, rel=0.01)
+    assert (row["bound"], row["bound_certain"]) == ("pcie", True)
+    # Twice 24 GB/s is nearly the 50 of the links, which bind nothing before.
+    assert row["gain_pcie"] == pytest.approx(1.0, abs=0.02)
+    assert row["gain_adapter"] == pytest.approx(0.0, abs=0.01)
+
+
+def test_an_nvlink_domain_is_a_node(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--collective", "all-reduce", "--sizes", "16GB", "--json"]
+
+    def curve(servers: int) -> dict[str, Any]:
+        assert run(["expect", "--cluster", "gb200-nvl72", "--servers", str(servers), *options]) == 0
+        row: dict[str, Any] = json.loads(capsys.readouterr().out)["expected"][0]
+        return row
+
+    # NVLS on one domain: a GPU sends all data to the switches and, as one of 32 heads, 1/32 of the sums.
+    of_gpu = 721.8 * 0.74 / (1 + 1 / 32)
+    one, two = curve(18), curve(36)
+    assert one["busbw_gb_per_s_median"] == pytest.approx(2 * 71 / 72 * of_gpu, rel=0.001)
+    assert (one["algorithm"], two["algorithm"]) == ("NVLS", "NVLSTree")
+    assert two["busbw_gb_per_s_median"] == pytest.approx(2 * 143 / 144 * of_gpu, rel=0.01)
+    assert (one["bound"], two["bound"]) == ("scale-up", "scale-up")
+
+
 def test_switches_are_those_of_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     (row,) = rows(capsys, "--collective", "all-gather", "--sizes", "1GB", "--switch", str(CONFIGURATION))
     assert row["bound"] == "adapter"
@@ -161,7 +194,7 @@ def test_switches_are_those_of_a_configuration(capsys: pytest.CaptureFixture[str
         (("--cluster", "dgx-h100"), "error: --servers: found nothing; allowed: a number of servers"),
         (("--cluster", "dgx-h1", "--servers", "2"), "error: dgx-h1: found no such server"),
         (("--cluster", "dgx-h100", "--servers", "0"), "error: --servers: found 0; allowed: 1 to 1024"),
-        (("--cluster", "gb200-nvl72", "--servers", "36"), "error: --cluster: found gb200-nvl72, whose"),
+        (("--cluster", "gb200-nvl72", "--servers", "20"), "error: --servers: found 20 in scale-up domains"),
         ((*CLUSTER[1:], "--topology", "ring"), 'error: --topology: found "ring"; allowed: rail-optimised'),
         ((*CLUSTER[1:], "--collective", "alltoal"), 'error: --collective: found "alltoal"; allowed: '),
         ((*CLUSTER[1:], "--sizes", "1X"), "error: --sizes: found "),

@@ -90,6 +90,60 @@ def test_other_choices_of_the_log_are_named_and_have_their_own_bandwidth(
     assert content["results"][-1]["nccl"] == "Ring Simple 4"
 
 
+def test_a_plan_has_the_bandwidth_of_the_choices_of_the_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str
+) -> None:
+    log = ["4 coll channels, 0 collnet channels, 0 nvls channels, 16 p2p channels, 2 p2p channels per peer"]
+    ring = "{} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..3}}"
+    path = output(tmp_path, log, [ring.format(size) for size in BUSBW])
+    content = explained(capsys, tmp_path, path, "--plan", plan)
+    same = explained(capsys, tmp_path, path, *CLUSTER)
+    large, of_cluster = content["expected"][-1], same["expected"][-1]
+    assert large["with_logged_choice_gb_per_s"] == pytest.approx(
+        of_cluster["with_logged_choice_gb_per_s"], rel=0.02
+    )
+    assert (
+        "the log has 4 channels of collectives (line 18), expected are 16" in content["choices_that_differ"]
+    )
+    without = explained(capsys, tmp_path, output(tmp_path), "--plan", plan)
+    assert {point["with_logged_choice_gb_per_s"] for point in without["expected"]} == {None}
+
+
+def graph_xml(pattern: int, channels: int, speeds: tuple[int, int], types: tuple[str, str]) -> str:
+    """A graph as NCCL dumps it, of a GPU and an adapter for each channel."""
+    inside = "".join(
+        f'<channel><net dev="{number}"/><gpu dev="{number}"/><net dev="{number}"/></channel>'
+        for number in range(channels)
+    )
+    return (
+        f'<graph id="{pattern % 4}" pattern="{pattern}" crossnic="0" nchannels="{channels}" '
+        f'speedintra="{speeds[0]}" speedinter="{speeds[1]}" latencyinter="0" typeintra="{types[0]}" '
+        f'typeinter="{types[1]}" samechannels="0">{inside}</graph>'
+    )
+
+
+def test_dumped_graphs_that_differ_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str
+) -> None:
+    graphs = [
+        graph_xml(4, 4, (24, 24), ("NVL", "PHB")),
+        graph_xml(3, 8, (48, 48), ("NVL", "PIX")),
+        graph_xml(5, 0, (0, 0), ("NVL", "PIX")),
+    ]
+    file = tmp_path / "graphs.xml"
+    file.write_text(f'<graphs version="1">{"".join(graphs)}</graphs>')
+    named = [
+        "the dumped graph Ring has 4 channels of 24/24 GB/s, NVL/PHB, expected are 8 channels of 48/48 GB/s, "
+        "NVL/PIX",
+        "the dumped graph NVLS has no channels, expected are 8 channels of 40/48 GB/s, NVL/PIX",
+    ]
+    for fabric in (CLUSTER, ("--plan", plan)):
+        content = explained(capsys, tmp_path, output(tmp_path), *fabric, "--graphs", str(file))
+        assert content["choices_that_differ"] == named
+    assert run(["explain", output(tmp_path), "--graphs", str(file), "--workspace", str(tmp_path / "w")]) == 2
+    assert "--graphs: found graphs without expected ones" in capsys.readouterr().err
+
+
 def test_the_choices_of_a_log_that_are_expected_are_not_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

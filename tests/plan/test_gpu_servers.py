@@ -14,7 +14,11 @@ from fabricbench.plan.loaded_plan import LoadedPlan
 
 RAILS = "{kind: rail-optimised, servers: 4, rails: 8, spines: 4, host_link: 400Gbps, fabric_link: 400Gbps}"
 LEAVES = "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 16, spines: 8, host_link: 400Gbps}"
+TRAYS = "{{kind: rail-optimised, servers: {}, rails: 4, spines: 4, host_link: 400Gbps, fabric_link: 400Gbps}}"
+"""Servers of 4 GPUs and 4 adapters, such as the trays of an NVLink domain."""
 ALL_REDUCE = "collective: all-reduce"
+SOME = f'{ALL_REDUCE}, ranks: "0-7,76-83"'
+"""Servers 0 and 1 of the first NVLink domain, 1 and 2 of the second."""
 
 
 def text_of(
@@ -97,8 +101,9 @@ def test_a_server_may_be_a_file_next_to_the_plan(tmp_path: Path) -> None:
 
 
 def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
-    (found,) = loaded(topology=LEAVES, fabric=server("dgx-a100")).warnings
-    assert "adapters of 200Gbps, which run at 400Gbps" in found.found
+    of_pcie, of_link = loaded(topology=LEAVES, fabric=server("dgx-a100")).warnings
+    assert "adapters of 200Gbps, which run at 400Gbps" in of_link.found
+    assert of_pcie.found == "adapters at 400Gbps, of which PCIe moves 211.9Gbps", "generation 4"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +121,22 @@ def test_adapters_of_another_rate_than_the_links_are_warned_of() -> None:
             },
             "fabric.server: found servers whose adapters have ports in planes",
         ),
-        ({"fabric": server("gb200-nvl72"), "topology": LEAVES}, "found a domain of 18 servers"),
+        (
+            {"fabric": server("gb200-nvl72"), "topology": TRAYS.format(20)},
+            "fabric.server.scale_up.servers: found 20 servers in domains of 18; allowed: at most 18 servers,",
+        ),
+        (
+            {"fabric": server("gb200-nvl72"), "topology": TRAYS.format(36), "job": f"{SOME}, library: nccl"},
+            "jobs.0.library: found NCCL with other servers of one scale-up domain than of another",
+        ),
+        (
+            {
+                "fabric": server("gb200-nvl72"),
+                "topology": TRAYS.format(36),
+                "job": f"{ALL_REDUCE}, library: {{nccl: {{env: {{NCCL_MNNVL_ENABLE: 0}}}}}}",
+            },
+            "found NCCL 2.30 that takes each server of a scale-up domain for a node",
+        ),
         ({"fabric": "  shared_memory: {rate: 80Gbps}\n"}, "fabric.shared_memory: found shared memory of"),
         ({"fabric": server("dgx-h10")}, "did you mean `dgx-h100`?"),
         (
@@ -324,6 +344,78 @@ def test_nccl_on_one_server_uses_its_scale_up_domain() -> None:
     assert (chain["kind"], chain["algorithm"]) == ("one-server", "tree")
     peers = nccl_of('collective: all-to-all, ranks: "0-7"', size="1GB")
     assert (peers["kind"], peers["channels"], peers["chunk_bytes"]) == ("peers", 8, 512 << 10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "bus_bps"),
+    [
+        ("dgx-h100", None),
+        ("{gpus: 8}", None),
+        ("{nic: {pcie: 5}}", None),
+        ("{nic: {pcie: 4}}", 211_861_635_074),
+        ("{pcie: {generation: 4}}", 211_861_635_074),
+        ("{nic: {pcie: 4, pcie_rate: 24GB/s}}", 192_000_000_000),
+        ("{nic: {pcie: 4}, c2c: 200GB/s, pcie: {generation: 5}}", 211_861_635_074),
+        ("{nic: {pcie: 5}, c2c: 200GB/s, pcie: {generation: 4}}", None),
+    ],
+)
+def test_pcie_may_be_slower_than_an_adapter(fields: str, bus_bps: int | None) -> None:
+    plan = loaded(fabric=server(fields))
+    spec: Any = plan.trials[0].run_spec["fabric"].get("server")
+    assert spec.get("bus_rate_bps") == bus_bps
+    warned = [problem.found for problem in plan.warnings]
+    assert warned == (
+        [] if bus_bps is None else [f"adapters at 400Gbps, of which PCIe moves {bus_bps / 1e9:.4g}Gbps"]
+    )
+
+
+def test_an_nvlink_domain_is_one_server_with_the_adapters_of_all() -> None:
+    fabric = {"topology": TRAYS.format(36), "fabric": server("gb200-nvl72")}
+    spec = spec_of(size="16GB", **fabric)
+    domain: Any = spec["fabric"].get("server")
+    assert (domain["machines"], domain["adapters"], domain["adapters_of_gpu"][71]) == (18, 72, [71])
+    job: Any = spec["jobs"][0]
+    assert job["hosts"] == [rank // 72 for rank in range(144)]
+    assert job["gpus"] == [rank % 72 for rank in range(144)]
+    # Over two domains 32 heads of the first GPUs, each on its adapter; a GPU sends 33/32 of the data.
+    found = job["work"]["nccl"]
+    assert job["work"]["pattern"]["algorithm"] == "nvls-tree"
+    assert [channel["send_nic"] for channel in found["channels"]] == list(range(32))
+    assert found["scale_up"]["rate_bps"] == int(int(721_800 * 8_000_000 * 0.74) / (1 + 1 / 32)) // 32
+    dealt = job_of(f"{ALL_REDUCE}, mapping: round-robin", **fabric)
+    assert dealt["gpus"][:3] == [0, 4, 8]
+    assert dealt["hosts"][:36] == [0] * 18 + [1] * 18
+    with_pxn = nccl_of("collective: all-to-all", size="1GB", **fabric)
+    without = nccl_of('collective: all-to-all, library: {nccl: {version: "2.27"}}', size="1GB", **fabric)
+    assert (with_pxn["pxn"], without["pxn"]) == (True, False), "PXN over C2C: from 2.28 on"
+
+
+def test_servers_of_an_nvlink_domain_are_a_smaller_domain() -> None:
+    two = spec_of(topology=TRAYS.format(2), fabric=server("gb200-nvl72"), size="1GB")
+    domain: Any = two["fabric"].get("server")
+    assert (domain["machines"], domain["adapters"]) == (2, 8)
+    found: Any = two["jobs"][0]["work"]
+    assert (found["nccl"]["kind"], found["nccl"]["channels"]) == ("one-server", 24)
+    assert "heads" not in found["nccl"]
+    whole = nccl_of(topology=TRAYS.format(18), fabric=server("gb200-nvl72"), size="1GB")
+    assert (whole["algorithm"], whole["heads"]) == ("nvls", 32)
+    one = spec_of(topology=TRAYS.format(1), fabric=server("gb200-nvl72"), size="1GB")
+    assert one["fabric"].get("server") == {"adapters": 4, "adapters_of_gpu": [[0], [1], [2], [3]]}
+
+
+def test_a_job_on_some_servers_of_each_nvlink_domain_uses_their_adapters() -> None:
+    ranks = 'ranks: "8-15,80-87"'
+    found = job_of(
+        f"{ALL_REDUCE}, {ranks}, algorithm: ring",
+        topology=TRAYS.format(36),
+        fabric=server("gb200-nvl72"),
+        size="1GB",
+    )
+    # The rings of two servers of a domain over 8 adapters, which are those of its third and fourth server.
+    channels = found["work"]["nccl"]["channels"]
+    assert {channel["send_nic"] for channel in channels} == set(range(8, 16))
+    assert {channel["gpu"] for channel in channels} == set(range(8, 16))
+    assert found["work"]["nccl"]["scale_up"]["hops"] == 7
 
 
 def test_adapters_that_spray_want_load_balancing_that_does() -> None:

@@ -88,6 +88,16 @@ def test_the_terminal_names_the_jobs_and_the_worst(trials: list[Trial]) -> None:
     assert [row.split()[3:6] for row in rows] == [["ring", "4/8", "worst"], ["noisy", "4/8", "86.1"]]
 
 
+def test_jobs_of_one_kind_are_lines_of_one_table(tmp_path: Path) -> None:
+    rings = PLAN.replace("collective: all-to-all, data_size: 16MB", "collective: all-reduce")
+    text = run_table(reports(run(tmp_path, "criteria: [{metric: ideal_percent, min: 99.9}]\n", rings)))
+    assert text.startswith("tenants, 2 jobs: all-reduce ring, 4 ranks\n")
+    _, heads, units, first, second, *rest = text.splitlines()
+    assert (heads.split()[0], units.split()[0]) == ("data", "job")
+    assert sorted(line.split()[0] for line in (first, second)) == ["noisy", "ring"]
+    assert {line.partition(",")[0] for line in rest[:2]} == {"job noisy", "job ring"}
+
+
 def test_a_list_of_single_jobs_has_no_columns_for_several(trials: list[Trial]) -> None:
     alone = trials[0]
     assert "of all" not in trial_list([alone], stored_reports(alone))

@@ -177,12 +177,16 @@ def test_the_web_application_is_served_and_nothing_beside_it(tmp_path: Path, cli
     (tmp_path / "secret.txt").write_text("secret")
     (static / "assets" / "link.txt").symlink_to(tmp_path / "secret.txt")
     client = client_of(tmp_path / "workspace", Settings(token=TOKEN, static=static))
-    for page in ("/", "/trials", "/trials/0123456789ab/timeline", "/compare"):
-        assert "application" in client.get(page).text
+    browser = {"Accept": "text/html,*/*;q=0.8"}
+    for page in ("/", "/trials", "/trials/0123456789ab/timeline", "/compare", "/campaigns/ecn-0.5"):
+        assert "application" in client.get(page, headers=browser).text
     script = client.get("/assets/index-1.js")
     assert (script.text, "immutable" in script.headers["cache-control"]) == ("let application", True)
     for path in ("/assets/link.txt", "/assets/../../secret.txt", "/secret.txt", "/nothing", "/assets/"):
         assert client.get(path).status_code == 404
+    for path in ("/assets/link.txt", "/api/v1/nothing", "/vendor/nothing"):
+        assert client.get(path, headers=browser).status_code == 404
+    assert "secret" not in client.get("/secret.txt", headers=browser).text
 
 
 def test_each_user_has_a_token(tmp_path: Path, client_of: ClientOf) -> None:

@@ -62,6 +62,13 @@ def test_a_plan_and_a_configuration_are_read_next_to_the_results(tmp_path: Path,
     assert found["verdict"].startswith(f"{found['causes'][0]['cause']}: ")
 
 
+def test_graphs_of_nccl_are_compared_with_those_of_the_cluster(client: TestClient) -> None:
+    graphs = CONFIGURATION.parent / "nccl_graphs.xml"
+    found = answer(client, pasted(TWO_SERVERS, graphs), cluster="dgx-h100", servers=1)
+    assert found["inputs"][1] == {"name": graphs.name, "kind": "graphs", "about": "ring, tree, NVLS"}
+    assert any("the dumped graph Ring has 4 channels" in text for text in found["choices_that_differ"])
+
+
 @pytest.mark.parametrize(("name", "given", "first"), FIRST, ids=[name for name, _, _ in FIRST])
 def test_the_right_cause_is_the_first(
     client: TestClient, name: str, given: dict[str, Any], first: set[str]

@@ -57,8 +57,8 @@ def test_the_form_gives_the_curve_of_the_command_line(page: Page) -> None:
 
 
 def test_a_refused_cluster_is_explained(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/expected?cluster=gb200-nvl72&servers=4")
-    expect(page.get_by_text("whose scale-up domain joins")).to_be_visible()
+    page.goto(f"{served.address}/expected?cluster=gb200-nvl72&servers=20")
+    expect(page.get_by_text("20 in scale-up domains of 18")).to_be_visible()
 
 
 def test_the_plan_of_a_newcomer_gives_the_rate_of_the_adapters(page: Page, served: Served) -> None:

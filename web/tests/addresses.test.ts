@@ -51,7 +51,7 @@ describe('addresses', () => {
 
 describe('zoom', () => {
   it('ranks may be ranges, and never too many', () => {
-    expect(ranksOf('0, 4-6,x')).toEqual(['0', '4', '5', '6']);
+    expect(ranksOf('0, 4-6,x')).toEqual([0, 4, 5, 6]);
     expect(ranksOf('0-9999')).toHaveLength(256);
     expect(ranksOf('7-3')).toEqual([]);
   });

@@ -1,7 +1,7 @@
 /** Tests of a campaign's texts: refresh of its analysis, factors, percentages, highlights, reason of its end. */
 import { describe, expect, test } from 'vitest';
 
-import type { CampaignAnalysis, CampaignSetting } from '../src/api/campaigns';
+import type { CampaignAnalysis, CampaignSetting } from '../src/api/types';
 import { asOf, endingText, heads, highlights, percentText } from '../src/pages/campaign/campaignText';
 
 const progress = (state: string, trials: number) =>

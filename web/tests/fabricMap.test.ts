@@ -7,7 +7,17 @@ import { hostsByJob, jobsOfHost, sectors } from '../src/pages/configuration/map/
 import { GUTTER, layoutOf, rateText, ratioText } from '../src/pages/configuration/map/layout';
 
 function box(values: Partial<MapBox>): MapBox {
-  return { label: '', tier: 1, switches: [], hosts: [], servers: 0, ...values };
+  return {
+    label: '',
+    tier: 1,
+    switches: [],
+    hosts: [],
+    pods: null,
+    rail: null,
+    plane: null,
+    servers: 0,
+    ...values,
+  };
 }
 
 /** Two pods of two leaves with two hosts each, below two cores. */
@@ -16,6 +26,7 @@ const PODS: FabricMap = {
   hosts: 8,
   switches: 6,
   adapters: 1,
+  scale_up_bps: null,
   scheduled: false,
   tiers: [
     { tier: 1, name: 'leaves', switches: 4, down_bps: 800e9, up_bps: 400e9 },

@@ -95,7 +95,7 @@ test('facts have the unit of their name, those of a mapping the unit of its name
 test('only a trial on hosts has a view of them', () => {
   const on = { engine: { wall_s: 1, hosts: [measuredBy('h0', {})] } };
   expect(viewsOf(on).map(({ key }) => key)).toContain('hosts');
-  for (const engine of [null, { wall_s: 1 }]) {
+  for (const engine of [{}, { wall_s: 1 }]) {
     expect(viewsOf({ engine }).map(({ key }) => key)).not.toContain('hosts');
   }
 });

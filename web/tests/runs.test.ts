@@ -55,6 +55,9 @@ describe('comparison', () => {
       plan: 'p',
       variant: 'base',
       iteration: 0,
+      backend: 'sim',
+      backend_version: '1',
+      axes: {},
       job: 'j',
       data_size_bytes: 1,
     });

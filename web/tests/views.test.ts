@@ -5,8 +5,8 @@ import { hasTables, unreachedTexts, viewsOf } from '../src/pages/trial/views';
 
 describe('views of a trial', () => {
   it('require tables of the record', () => {
-    const seen = { at: 'endpoint', unmeasured: [] };
-    const shown = viewsOf({ engine: null }).filter(({ needs }) =>
+    const seen = { at: 'endpoint' as const, unmeasured: [] };
+    const shown = viewsOf({ engine: {} }).filter(({ needs }) =>
       hasTables({ observed: { chunks: seen } }, needs),
     );
     expect(shown.map(({ key }) => key)).toEqual([
@@ -17,14 +17,14 @@ describe('views of a trial', () => {
       'port-map',
       'plan',
     ]);
-    const imported = viewsOf({ engine: null, backend: 'imported' }).map(({ key }) => key);
+    const imported = viewsOf({ engine: {}, backend: 'imported' }).map(({ key }) => key);
     expect(imported).not.toContain('port-map');
     expect(hasTables({ observed: {} }, ['chunks'])).toBe(false);
   });
 
   it('have channels where NCCL runs a job', () => {
     const keys = (nccl: unknown) =>
-      viewsOf({ engine: null, run_spec: { jobs: [{ work: {} }, { work: { nccl } }] } }).map(({ key }) => key);
+      viewsOf({ engine: {}, run_spec: { jobs: [{ work: {} }, { work: { nccl } }] } }).map(({ key }) => key);
     expect(keys({ kind: 'ring' })).toContain('channels');
     expect(keys(null)).not.toContain('channels');
   });

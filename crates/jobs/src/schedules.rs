@@ -2,7 +2,8 @@
 //! barriers, handshakes. Also checks of counts, and errors by field.
 
 use spec::{
-    ArrivalProcess, CollectiveSpec, JobSpec, OpenLoopSpec, PatternSpec, RunSpec, SpecError, Work, unsupported,
+    ArrivalProcess, CollectiveSpec, JobSpec, OpenLoopSpec, PatternSpec, RunSpec, ServerSpec, SpecError, Work,
+    unsupported,
 };
 use units::{Rank, Seed, Span};
 use workload::{
@@ -56,7 +57,7 @@ fn of_collective(
     let shape = shape(spec, job, &collective.pattern);
     let refuse = |error: &WorkloadError| job_refusal(index, job, error);
     if collective.has_equal_rounds() {
-        return of_round(job, collective, &shape, servers).map_err(|error| refuse(&error));
+        return of_round(spec, job, collective, &shape, servers).map_err(|error| refuse(&error));
     }
     let (cycle, barrier) = (job.rounds_of_a_cycle(), collective.barrier.then_some(shape.ranks));
     let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
@@ -64,7 +65,7 @@ fn of_collective(
     for number in 0..cycle {
         let root = Rank((shape.root.0 + if collective.root_shift { number } else { 0 }) % shape.ranks);
         let data_bytes = collective.bytes_of_round(number);
-        let round = of_round(job, collective, &Shape { root, data_bytes, ..shape.clone() }, servers)
+        let round = of_round(spec, job, collective, &Shape { root, data_bytes, ..shape.clone() }, servers)
             .map_err(|error| refuse(&error))?;
         if collective.round_bytes.is_some() {
             check_equal_count(index, collective, number, rounds.first(), &round)?;
@@ -96,6 +97,7 @@ fn check_equal_count(
 
 /// Schedule of one round of a collective.
 fn of_round(
+    spec: &RunSpec,
     job: &JobSpec,
     collective: &CollectiveSpec,
     shape: &Shape,
@@ -103,7 +105,7 @@ fn of_round(
 ) -> Result<Schedule, WorkloadError> {
     let PatternSpec { collective: name, algorithm, .. } = &collective.pattern;
     if let Some(config) = &collective.nccl {
-        return nccl_schedule(config, name, shape, &server_ranks(job).representing(servers));
+        return nccl_schedule(config, name, shape, &server_ranks(spec, job).representing(servers));
     }
     let schedule = workload::schedule_for(name, algorithm, shape)?;
     let Some(rendezvous) = collective.rendezvous else { return Ok(schedule) };
@@ -209,13 +211,14 @@ fn nccl_volume_of(spec: &RunSpec, index: u32, job: &JobSpec) -> Option<Result<Vo
     let collective = job.work.collective()?;
     let (config, pattern) = (job.work.nccl()?, &collective.pattern);
     let shape = Shape { data_bytes: collective.mean_round_bytes(), ..shape(spec, job, pattern) };
-    let volume = nccl_volume(config, &pattern.collective, &shape, &server_ranks(job));
+    let volume = nccl_volume(config, &pattern.collective, &shape, &server_ranks(spec, job));
     Some(volume.map_err(|error| job_refusal(index, job, &error)))
 }
 
 /// Ranks of a job on servers.
-fn server_ranks(job: &JobSpec) -> ServerRanks {
-    ServerRanks::new(job.hosts.iter().copied().zip(job.gpus.iter().copied()))
+fn server_ranks(spec: &RunSpec, job: &JobSpec) -> ServerRanks {
+    let ranks = ServerRanks::new(job.hosts.iter().copied().zip(job.gpus.iter().copied()));
+    ranks.of_machines(spec.fabric.server.as_ref().and_then(ServerSpec::gpus_of_machine))
 }
 
 /// Error of a storage job, which has no schedule.

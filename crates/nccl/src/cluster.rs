@@ -2,7 +2,7 @@
 
 use crate::communicator::{ClusterNode, Communicator};
 use crate::paths::Paths;
-use crate::point_to_point::PeerTraffic;
+use crate::point_to_point::{PeerTraffic, nic_of_peer};
 use crate::rules::Rules;
 use crate::search::{Graph, Graphs};
 use crate::settings::Settings;
@@ -22,11 +22,11 @@ pub enum Hardware {
 }
 
 impl Hardware {
-    /// Most servers of an NVLink domain.
-    fn domain_servers(&self) -> usize {
+    /// Most servers of a node: those of an NVLink domain, or one.
+    fn servers_of_node(&self, rules: &Rules, settings: &Settings) -> usize {
         match self {
-            Self::Regular(server) => server.hosts,
-            Self::Listed(_) => 1,
+            Self::Regular(server) if rules.nvlink_domains && settings.nvlink_domains => server.hosts,
+            _ => 1,
         }
     }
 
@@ -49,6 +49,17 @@ struct Domain {
 }
 
 impl Domain {
+    /// Whether a GPU sends to some peer of another node over the GPU next to the NIC (PXN).
+    fn has_pxn(&self, rules: &Rules, settings: &Settings) -> bool {
+        let Self { system, paths, .. } = self;
+        let devices = || system.gpus.iter().map(|gpu| gpu.device);
+        let proxy = |gpu: usize, device: usize| {
+            nic_of_peer(system, paths, gpu, device, 0, rules, settings).map(|nic| nic.proxy)
+        };
+        let is_proxied = |gpu: usize| devices().any(|device| proxy(gpu, device).is_some_and(|by| by != gpu));
+        (0..system.gpus.len()).any(is_proxied)
+    }
+
     fn new(system: System, rules: &Rules, settings: &Settings, several_nodes: bool) -> Self {
         let paths = Paths::compute(&system, rules, settings);
         let graphs = Graphs::search(&system, &paths, rules, settings, several_nodes);
@@ -70,6 +81,8 @@ pub struct Cluster {
     pub tuner: Tuner,
     /// Inputs of its point-to-point transfers.
     pub peers: PeerTraffic,
+    /// Transfers to some peers of other nodes are sent by the GPU on the peer's rail (PXN).
+    pub has_pxn: bool,
     /// Entry and exit NIC of each ring on the first node; none on one node.
     pub ring_nics: Vec<(Option<usize>, Option<usize>)>,
     /// The same of each tree.
@@ -86,7 +99,7 @@ impl Cluster {
     #[must_use]
     pub fn new(hardware: &Hardware, servers: usize, version: Version, settings: &Settings) -> Self {
         let rules = Rules::of(version);
-        let largest = hardware.domain_servers();
+        let largest = hardware.servers_of_node(&rules, settings);
         let (full, rest) = (servers / largest, servers % largest);
         let nodes = full + usize::from(rest > 0);
         let domain =
@@ -123,6 +136,7 @@ impl Cluster {
             ring_nics: nics(ring),
             tree_nics: nics(tree),
             nvls_nics: nics(nvls),
+            has_pxn: domains[0].has_pxn(&rules, settings),
             communicator,
             tuner,
             peers,

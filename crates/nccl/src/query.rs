@@ -85,6 +85,8 @@ pub struct Answer {
     pub nvlink_of_gpu: Option<Bandwidth>,
     /// Part of it that NVLS uses.
     pub nvls_efficiency: f64,
+    /// Transfers to some peers of other nodes are sent by the GPU on the peer's rail (PXN).
+    pub pxn: bool,
     /// Bytes of a chunk of send and receive, before it is adapted to the transfer.
     pub peer_chunk_bytes: u64,
     /// Variables without an effect on this answer, in the order given.
@@ -175,6 +177,7 @@ impl Query {
                 Hardware::Listed(_) => None,
             },
             nvls_efficiency: cluster.tuner.nvls_efficiency(),
+            pxn: cluster.has_pxn,
             peer_chunk_bytes: cluster.peers.chunk_bytes,
             ignored,
             operations: self.sizes.iter().map(of_size).collect(),

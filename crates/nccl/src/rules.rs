@@ -12,6 +12,8 @@ pub struct Rules {
     pub version: Version,
     /// Most channels of a communicator.
     pub max_channels: usize,
+    /// Servers that NVLink joins are one node (MNNVL).
+    pub nvlink_domains: bool,
     /// Speeds that the search tries within one node.
     pub speeds_intra: Speeds,
     /// Speeds that the search tries over several nodes.
@@ -214,6 +216,7 @@ const CHANGES: &[Change] = &[
         rules.tuner.nvls = NvlsModel::FiveSixths;
     }),
     since(20, |rules| {
+        rules.nvlink_domains = true;
         rules.links.nvlink_hopper = Bandwidth::from_mb(20_600);
         rules.links.nvlink_blackwell = Bandwidth::from_mb(20_600);
         rules.crossing = Crossing::PairedAsOneEvenNodes;
@@ -289,6 +292,7 @@ impl Rules {
         Self {
             version,
             max_channels: 32,
+            nvlink_domains: false,
             speeds_intra: Speeds { ampere: AMPERE_INTRA, hopper: HOPPER_INTRA_2_18, blackwell: None },
             speeds_inter: Speeds { ampere: AMPERE_INTER, hopper: HOPPER_INTER_2_18, blackwell: None },
             measured_types: false,

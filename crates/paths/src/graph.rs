@@ -5,7 +5,7 @@ use crate::LinkNames;
 use crate::addresses;
 use spec::{ExtraDelaySpec, FabricSpec, LinkLayerSpec, SpecError, unsupported};
 use topology::Graph;
-use units::Span;
+use units::{Rate, Span};
 use wire::{Framing, RoceMtu};
 
 /// The network of a spec, including extra delays of links and addresses of host ports.
@@ -25,6 +25,9 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
             return Err(unsupported("fabric.server", found, "hosts of the topology with one port each"));
         }
         graph = graph.with_servers(server.adapters as usize);
+        if let Some(bus) = server.bus_rate_bps {
+            limit_adapters(&mut graph, Rate::from_bps(bus));
+        }
     }
     add_delays(&spec.extra_delays, &mut graph)?;
     if let Some(given) = &spec.addresses {
@@ -47,6 +50,18 @@ pub fn framing(spec: &FabricSpec) -> Framing {
 /// bytes.
 pub fn roce_mtu_bytes(port_mtu_bytes: u32) -> Option<u32> {
     RoceMtu::for_ethernet_mtu(port_mtu_bytes).map(RoceMtu::bytes)
+}
+
+/// Limits the links of hosts to the rate of their buses.
+///
+/// An adapter that its host serves too slowly pauses its switch port when its buffer is full, which is small next
+/// to that of the switch: so data wait in the switch, as before a slower link.
+fn limit_adapters(graph: &mut Graph, bus: Rate) {
+    // Link `a` is the cable of attachment `a`.
+    let count = graph.attachments.len();
+    for link in graph.links.iter_mut().take(count) {
+        link.rate = Rate::from_bps(link.rate.bps().min(bus.bps()));
+    }
 }
 
 /// Adds extra delays to links.

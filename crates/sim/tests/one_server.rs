@@ -19,6 +19,7 @@ const CHUNK: u64 = 16 * (2 << 20);
 
 fn one_server(algorithm: NcclAlgorithm, protocol: NcclProtocol) -> NcclOneServer {
     NcclOneServer {
+        heads: None,
         algorithm,
         protocol,
         channels: 16,
@@ -32,7 +33,8 @@ fn one_server(algorithm: NcclAlgorithm, protocol: NcclProtocol) -> NcclOneServer
 fn spec(name: &str, bytes: u64, nccl: NcclConfig) -> RunSpec {
     let mut spec = collective(single_switch(GPUS), GPUS, name, "nccl", bytes);
     let adapters_of_gpu = (0..GPUS as u16).map(|gpu| vec![gpu]).collect();
-    spec.fabric.server = Some(ServerSpec { adapters: GPUS, adapters_of_gpu });
+    spec.fabric.server =
+        Some(ServerSpec { adapters: GPUS, adapters_of_gpu, machines: None, bus_rate_bps: None });
     spec.transport.qp_mode = QpMode::PerPair;
     spec.jobs[0].hosts = vec![0; GPUS as usize];
     spec.jobs[0].gpus = (0..GPUS).collect();
@@ -120,6 +122,13 @@ fn switches_reduce_and_multicast() {
         let found = time(name, CHUNK * 8 * 20, NcclAlgorithm::Nvls, NcclProtocol::Simple);
         assert_within(found, 20.0 * loop_bytes / RATE + LATENCY, EXACT);
     }
+}
+
+#[test]
+fn few_heads_of_nvls_have_larger_parts_of_the_sums() {
+    let nvls = NcclOneServer { heads: Some(2), ..one_server(NcclAlgorithm::Nvls, NcclProtocol::Simple) };
+    let found = completion(&spec("all-reduce", CHUNK * 8, NcclConfig::OneServer(nvls)));
+    assert_within(found, (CHUNK * 8) as f64 / RATE * (1.0 + 1.0 / 2.0) + 2.0 * LATENCY, EXACT);
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn servers(count: u32, gpus: u32, gbps: u64, spines: u32, name: &str, bytes: u64
     });
     let mut spec = collective(topology, count * gpus, name, "nccl", bytes);
     let adapters_of_gpu = (0..gpus as u16).map(|gpu| vec![gpu]).collect();
-    spec.fabric.server = Some(ServerSpec { adapters: gpus, adapters_of_gpu });
+    spec.fabric.server =
+        Some(ServerSpec { adapters: gpus, adapters_of_gpu, machines: None, bus_rate_bps: None });
     spec.fabric.shared_memory = SharedMemorySpec { rate_bps: SCALE_UP_BPS, latency_ps: 1_000_000 };
     spec.transport.qp_mode = spec::QpMode::PerPair;
     let job = &mut spec.jobs[0];
@@ -83,6 +84,17 @@ fn a_ring_is_as_fast_as_its_adapters() {
         let expected = bytes as f64 * 2.0 * (ranks - 1.0) / ranks / (4.0 * goodput(400.0));
         assert_within(time(&spec), expected, 0.05);
     }
+}
+
+/// Adapters of 400 Gb/s behind a bus of 24 GB/s, on links that stay faster between switches.
+#[test]
+fn a_slow_bus_is_the_bound_of_a_ring() {
+    let bytes = 256 << 20;
+    let mut spec = servers(2, 4, 400, 1, "all-reduce", bytes);
+    let server = spec.fabric.server.as_mut().expect("it has servers");
+    server.bus_rate_bps = Some(24 * 8_000_000_000);
+    let spec = with(spec, NcclConfig::Ring(channels(4, SCALE_UP_BPS / 4)));
+    assert_within(time(&spec), bytes as f64 * 2.0 * 7.0 / 8.0 / (4.0 * goodput(192.0)), 0.05);
 }
 
 #[test]
@@ -166,6 +178,34 @@ fn pxn_keeps_all_to_all_on_its_rails() {
     assert_within(found[1], 4.67e-3, 0.07);
 }
 
+/// Two NVLink domains, each of two machines of four GPUs: half of the data cross, and an adapter of each machine
+/// shares a rail.
+#[test]
+fn nvlink_domains_send_over_the_adapters_of_all_their_machines() {
+    let bytes = 256 << 20;
+    let domains = |name: &str, nccl: NcclConfig| {
+        let mut spec = servers(4, 4, 100, 1, name, bytes);
+        let adapters_of_gpu = (0..8).map(|gpu| vec![gpu]).collect();
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 8, adapters_of_gpu, machines: Some(2), bus_rate_bps: None });
+        spec.jobs[0].hosts = (0..16).map(|rank| rank / 8).collect();
+        spec.jobs[0].gpus = (0..16).map(|rank| rank % 8).collect();
+        time(&with(spec, nccl))
+    };
+    let ring = domains("all-reduce", NcclConfig::Ring(channels(8, SCALE_UP_BPS / 8)));
+    assert_within(ring, bytes as f64 * 2.0 * 15.0 / 16.0 / (8.0 * goodput(100.0)), 0.05);
+    let peers = NcclPeers {
+        protocol: NcclProtocol::Simple,
+        concurrent: 16,
+        channels: 1,
+        chunk_bytes: 256 << 10,
+        pxn: true,
+        scale_up: COPIES,
+    };
+    let all_to_all = domains("all-to-all", NcclConfig::Peers(peers));
+    assert_within(all_to_all, bytes as f64 / 2.0 / goodput(100.0), 0.05);
+}
+
 /// NVIDIA/nccl#2409: the host spends 10 to 12 us on each step: 13 GB/s with steps of 128 KiB, 85 to 88 GB/s
 /// with 1 MiB, over eight adapters of 400 Gb/s that could carry 392 GB/s.
 #[test]
@@ -174,7 +214,12 @@ fn the_cost_of_a_step_bounds_small_steps() {
         let bytes = 256 << 20;
         let mut spec = servers(2, 8, 400, 1, "send-receive", bytes);
         // One process on each server uses all adapters.
-        spec.fabric.server = Some(ServerSpec { adapters: 8, adapters_of_gpu: vec![(0..8).collect()] });
+        spec.fabric.server = Some(ServerSpec {
+            adapters: 8,
+            adapters_of_gpu: vec![(0..8).collect()],
+            machines: None,
+            bus_rate_bps: None,
+        });
         spec.jobs[0].hosts = vec![0, 1];
         spec.jobs[0].gpus = vec![0, 0];
         spec.transport.qps_per_rank_pair = 8;

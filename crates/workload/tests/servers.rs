@@ -216,6 +216,35 @@ proptest! {
     }
 }
 
+/// In an NVLink domain of several machines the GPU on the rail is that of the sender's machine.
+#[test]
+fn pxn_stays_in_the_machine_of_an_nvlink_domain() {
+    let (machines, gpus) = (3, 4);
+    let of_domain = machines * gpus;
+    let config = NcclConfig::Peers(NcclPeers {
+        protocol: NcclProtocol::Simple,
+        concurrent: 8,
+        channels: 1,
+        chunk_bytes: 1024,
+        pxn: true,
+        scale_up: COPIES,
+    });
+    let domains = servers(2, of_domain).of_machines(Some(gpus));
+    let schedule = schedule(&config, "all-to-all", &shape(2 * of_domain, 2_400, 0), &domains);
+    let crosses = |transfer: &Transfer| transfer.src.0 / of_domain != transfer.dst.0 / of_domain;
+    let mut crossed = 0;
+    for (id, transfer) in ids(&schedule) {
+        let sent_on = schedule.successors(id).map(|next| schedule.transfer(next));
+        if crosses(&transfer) {
+            crossed += 1;
+            assert_eq!(transfer.src.0 % gpus, transfer.dst.0 % gpus, "on the rail");
+        } else if sent_on.into_iter().any(|next| crosses(&next) && next.block == transfer.block) {
+            assert_eq!(transfer.src.0 / gpus, transfer.dst.0 / gpus, "in the machine of the sender");
+        }
+    }
+    assert_eq!(crossed, 2 * of_domain * of_domain);
+}
+
 #[test]
 fn protocols_add_their_flags() {
     let bytes = |protocol: NcclProtocol| [0, 4, 120, 1200].map(|data| protocol.wire_bytes(data));
@@ -237,6 +266,7 @@ fn servers_with_different_gpus_are_refused() {
 
 fn one_server(algorithm: NcclAlgorithm, protocol: NcclProtocol, channels: u32) -> NcclConfig {
     NcclConfig::OneServer(NcclOneServer {
+        heads: None,
         algorithm,
         protocol,
         channels,
@@ -275,6 +305,21 @@ proptest! {
             prop_assert_eq!(volume.largest_bytes, schedule.transfers().map(|transfer| transfer.bytes).max().unwrap());
         }
     }
+}
+
+#[test]
+fn heads_of_nvls_have_larger_sums() {
+    let (gpus, bytes) = (8, 8 * 960);
+    let NcclConfig::OneServer(all) = one_server(NcclAlgorithm::Nvls, NcclProtocol::Simple, 2) else {
+        panic!("it is on one server")
+    };
+    let config = NcclConfig::OneServer(NcclOneServer { heads: Some(4), ..all });
+    let (shape, servers) = (shape(gpus, bytes, 0), servers(1, gpus));
+    let schedule = schedule(&config, "all-reduce", &shape, &servers);
+    // Each GPU sends all data, and a head a quarter of the sums.
+    assert_eq!(schedule.total_bytes(), u64::from(gpus) * (bytes + bytes / 4));
+    let volume = nccl_volume(&config, "all-reduce", &shape, &servers).unwrap();
+    assert_eq!(volume.payload_bytes, schedule.total_bytes());
 }
 
 #[test]

@@ -16,6 +16,8 @@ from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_
 from fabricbench.explaining.page import explanation_plot, write_explanation
 from fabricbench.explaining.text import explanation_json, explanation_text
 from fabricbench.plan.cluster import Cluster, default_topology
+from fabricbench.plan.devices.json_text import content_of
+from fabricbench.plan.devices.nccl_graphs import graphs_of
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.runner import loading
 
@@ -159,6 +161,7 @@ def explain(  # noqa: PLR0913 -- each by its name
     counters: Sequence[str | Path] = (),
     before: Sequence[str | Path] = (),
     uplinks: Sequence[str] = (),
+    graphs: str | Path | None = None,
     workspace: Workspace | str | Path | None = None,
 ) -> Explained:
     """Explain why a measurement is slow: expected bandwidth at each size, causes, and their tests.
@@ -179,6 +182,7 @@ def explain(  # noqa: PLR0913 -- each by its name
         counters: Files of counters of switches or hosts.
         before: Earlier files of the same counters; growth since then counts.
         uplinks: Ports of the counters towards the next tier, or patterns such as "Ethernet9?".
+        graphs: NCCL's graphs of a host: a file of NCCL_GRAPH_DUMP_FILE.
         workspace: Workspace that may have trials of the fabric; by default as for `run`, if it exists.
 
     Raises:
@@ -208,7 +212,7 @@ def explain(  # noqa: PLR0913 -- each by its name
         check_uplinks(switches, uplinks)
         described = None
         if cluster is not None and servers is not None:
-            fabric = topology or default_topology(servers)
+            fabric = topology or default_topology(str(cluster), servers)
             described = Cluster(str(cluster), servers, fabric, None, version or NCCL_VERSION, {})
         options = FileOptions(
             loaded,
@@ -218,6 +222,7 @@ def explain(  # noqa: PLR0913 -- each by its name
             hardware_of(adapters, rate),
             switches,
             uplinks,
+            () if graphs is None else graphs_of(content_of(Path(graphs), str(graphs)), str(graphs)),
         )
         target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
         return Explained(explanation_of(importing.Source.of(Path(file)), options, target.store))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, runtime_checkable
+
+from typing_extensions import TypedDict
 
 from fabricbench.backend.queue_pairs import Wiring
 from fabricbench.errors import UserError

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from fabricbench.explaining.expected import FileCurve, chosen_words, same_choice
 from fabricbench.importing import FileFacts, RuleInput
+from fabricbench.plan.devices.nccl_graphs import Graph
+from fabricbench.plan.nccl import graph_rows
 from fabricbench.words import counted, data_size
 
 _QPS: Final = "NCCL_IB_QPS_PER_CONNECTION"
 
 
-def differences(parsed: FileFacts, case: RuleInput, curve: FileCurve) -> list[str]:
-    """Return sentences on choices of NCCL in the log that differ from the expected ones."""
+def differences(
+    parsed: FileFacts, case: RuleInput, curve: FileCurve, graphs: Sequence[Graph] = ()
+) -> list[str]:
+    """Return sentences on choices of NCCL in the log, or its graphs, that differ from the expected ones."""
     return [
         *_by_size(case, curve),
+        *_graphs(graphs, curve),
         *_channels(parsed, curve),
         *_adapters(parsed, case, curve),
         *_queue_pairs(parsed, curve),
@@ -34,6 +39,24 @@ def _by_size(case: RuleInput, curve: FileCurve) -> Iterator[str]:
             first, last = data_size(sizes[0]), data_size(sizes[-1])
             extent = first if first == last else f"{first} to {last}"
             yield f"{extent}: the log has {has}, expected is {should}"
+
+
+def _graphs(graphs: Sequence[Graph], curve: FileCurve) -> Iterator[str]:
+    """Yield the graphs with another number of channels, other speeds or worse paths."""
+    if curve.answer is None:
+        return
+    should = {graph["algorithm"]: _graph_text(graph) for graph in graph_rows(curve.answer)}
+    for graph in graphs:
+        has = f"{counted(len(graph.channels), 'channel')} of {graph.speed_intra:g}/{graph.speed_inter:g} GB/s"
+        has = f"{has}, {graph.types}" if graph.channels else "no channels"
+        expected = should.get(graph.algorithm, "no channels")
+        if graph.algorithm and has != expected:
+            yield f"the dumped graph {graph.algorithm} has {has}, expected are {expected}"
+
+
+def _graph_text(graph: Mapping[str, Any]) -> str:
+    speeds = f"{graph['intra_gb_per_s']:g}/{graph['inter_gb_per_s']:g} GB/s"
+    return f"{counted(graph['channels'], 'channel')} of {speeds}, {graph['type_intra']}/{graph['type_inter']}"
 
 
 def _channels(parsed: FileFacts, curve: FileCurve) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.importing import Fabric, FileFacts, Point, Table
 from fabricbench.plan.cluster import COLLECTIVES, Cluster, option_problem
-from fabricbench.plan.engine import shares
+from fabricbench.plan.engine import SpecError, shares
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.jobs.nccl_run import choices, nccl_of
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.studies.cluster_curves import choice_text, cluster_expectation, curve_series
 from fabricbench.results.studies.expected import Range
@@ -91,7 +93,18 @@ def cluster_curve(cluster: Cluster, parsed: FileFacts) -> FileCurve:
     expectation = cluster_expectation(cluster, times, 0.0)
     series = curve_series(expectation, expectation.curves[0])
     series = ExpectedSeries(series.name, [replace(point, accept_gb_per_s=None) for point in series.points])
-    as_chosen = _as_chosen(cluster, collective, series, points, parsed.facts.settings)
+
+    def run(variables: Mapping[str, str], sizes: Sequence[int]) -> Iterator[_Result]:
+        chosen = replace(cluster, variables=variables)
+        chosen_times = run_cluster(chosen, [collective], _text(sizes), has_bounds=False)
+        for point in cluster_expectation(chosen, chosen_times, 0.0).curves[0].points:
+            yield point.data_size_bytes, point.busbw.median, choice_text(point)
+
+    def ignored(variables: Mapping[str, str]) -> list[str]:
+        return replace(cluster, variables=variables).check()
+
+    given = cluster.variables or {}
+    as_chosen = _as_chosen(_Reruns(given, run, ignored), series, points, parsed.facts.settings)
     return FileCurve(series, f"{name}, flow model", as_chosen, adapters, answer, cluster.variables)
 
 
@@ -99,36 +112,49 @@ def _text(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
 
+_Result = tuple[int, float, str]
+"""Data size, bus bandwidth and NCCL's choice."""
+
+
+@dataclass(frozen=True)
+class _Reruns:
+    """Runs of a curve with other variables of NCCL.
+
+    Attributes:
+        given: Variables of the curve.
+        run: Runs some data sizes with variables.
+        ignored: Returns the variables that change no choice.
+    """
+
+    given: Mapping[str, str]
+    run: Callable[[Mapping[str, str], Sequence[int]], Iterable[_Result]]
+    ignored: Callable[[Mapping[str, str]], Sequence[str]]
+
+
 def _as_chosen(
-    cluster: Cluster,
-    collective: str,
-    series: ExpectedSeries,
-    points: Sequence[Point],
-    settings: Mapping[str, str],
+    reruns: _Reruns, series: ExpectedSeries, points: Sequence[Point], settings: Mapping[str, str]
 ) -> MeasuredSeries | None:
-    """Return the bandwidth of the cluster with the variables and the choices of the log, if they differ.
+    """Return the bandwidth of a curve with the variables and the choices of the log, if they differ.
 
     There is none if NCCL's rules do not accept a variable, and of sizes at which they do not make the choice.
     """
     chosen = {point.size_bytes: point.chosen for point in points if point.chosen}
     expected = {point.data_size_bytes: point.choice for point in series.points}
-    variables = {name: value for name, value in settings.items() if name not in (cluster.variables or {})}
+    logged = {name: value for name, value in settings.items() if name not in reruns.given}
+    variables = {**reruns.given, **logged}
+    values: list[tuple[int, float]] = []
     try:
-        with_settings = replace(cluster, variables={**(cluster.variables or {}), **variables})
-        is_set = set(variables) - set(with_settings.check())
-        groups = groupby(sorted(expected), lambda size: _forced(chosen.get(size, {}), expected[size]))
-        values: list[tuple[int, float]] = []
-        for forced, group in groups:
+        is_set = set(logged) - set(reruns.ignored(variables))
+        for forced, group in groupby(
+            sorted(expected), lambda size: _forced(chosen.get(size, {}), expected[size])
+        ):
             if forced or is_set:
-                run = replace(with_settings, variables={**(with_settings.variables or {}), **dict(forced)})
-                times = run_cluster(run, [collective], _text(list(group)), has_bounds=False)
-                curve = cluster_expectation(run, times, 0.0).curves[0]
                 values += [
-                    (point.data_size_bytes, point.busbw.median)
-                    for point in curve.points
-                    if same_choice(chosen_words(chosen.get(point.data_size_bytes, {})), choice_text(point))
+                    (size, busbw)
+                    for size, busbw, choice in reruns.run({**variables, **dict(forced)}, list(group))
+                    if same_choice(chosen_words(chosen.get(size, {})), choice)
                 ]
-    except PlanError:
+    except (PlanError, RefusedError, SpecError):
         return None
     return MeasuredSeries("expected with the choices of the log", values) if values else None
 
@@ -171,26 +197,67 @@ def plan_curve(loaded: LoadedPlan, parsed: FileFacts) -> FileCurve | None:
     jobs = _jobs_of(loaded, table) if table else None
     if table is None or jobs is None:
         return None
-    limits = loading.machine_limits(_TIME_LIMIT_MIN)
-    kind = loaded.trials[0].size_kind
-    parts = shares(table.collective, table.ranks // jobs) if kind == "message" else 1
-    written = [size // jobs // parts for size in sizes if size // jobs // parts]
     try:
-        planned = loading.reload(
-            loaded, [f"sweep.{kind}_size={written}", "backend=flow", "iterations=1"], limits
-        )
-        trials = [trial for trial in planned.trials if not trial.is_solo]
-        times = UnrecordedTrials(loading.backend_of(planned)).times_us(trials)
+        results = list(_plan_results(loaded, table, jobs, sizes))
     except (PlanError, RefusedError):
         return None
     values: dict[int, list[float]] = {}
-    choices: dict[int, str] = {}
-    for trial, times_us in zip(trials, times, strict=True):
-        for size, busbw, choice in _results(trial, times_us, table, jobs):
-            values.setdefault(size, []).append(busbw)
-            choices[size] = choice
+    for size, busbw, _ in results:
+        values.setdefault(size, []).append(busbw)
+    if not values:
+        return None
     source = f"plan {loaded.plan.name}, {counted(len(values), 'size')} by the flow model"
-    return _of_plan(loaded.plan.name, loaded, values, choices, source) if values else None
+    by_size = {size: choice for size, _, choice in results}
+    curve = _of_plan(loaded.plan.name, loaded, values, by_size, source)
+    return _with_choices(curve, loaded, parsed, table) if jobs == 1 else curve
+
+
+def _plan_results(
+    loaded: LoadedPlan, table: Table, jobs: int, sizes: Sequence[int], overrides: Sequence[str] = ()
+) -> Iterator[_Result]:
+    """Yield the results of a plan at some data sizes, with more overrides.
+
+    Raises:
+        PlanError: The plan cannot run with the overrides, or would take too long.
+        RefusedError: The flow model does not cover the plan.
+    """
+    kind = loaded.trials[0].size_kind
+    parts = shares(table.collective, table.ranks // jobs) if kind == "message" else 1
+    written = [size // jobs // parts for size in sizes if size // jobs // parts]
+    fields = [f"sweep.{kind}_size={written}", "backend=flow", "iterations=1", *overrides]
+    planned = loading.reload(loaded, fields, loading.machine_limits(_TIME_LIMIT_MIN))
+    trials = [trial for trial in planned.trials if not trial.is_solo]
+    times = UnrecordedTrials(loading.backend_of(planned)).times_us(trials)
+    for trial, times_us in zip(trials, times, strict=True):
+        yield from _results(trial, times_us, table, jobs)
+
+
+def _with_choices(curve: FileCurve, loaded: LoadedPlan, parsed: FileFacts, table: Table) -> FileCurve:
+    """Return the curve of a plan with NCCL's graphs, and with what the choices of the log give.
+
+    They are of the job that runs the measured operation, if NCCL does it and the plan has no variants.
+    """
+    trial = next(trial for trial in loaded.trials if not trial.is_solo)
+    kinds = [_kind(job) for job in trial.run_spec["jobs"]]
+    number = kinds.index((table.collective, table.ranks))
+    plan, job = loaded.plan, loaded.plan.jobs[number]
+    if (nccl := nccl_of(plan, job)) is None or len(loaded.variants) > 1:
+        return curve
+    given = nccl
+
+    def run(variables: Mapping[str, str], sizes: Sequence[int]) -> Iterator[_Result]:
+        library = json.dumps({"nccl": {"version": given.version, "env": dict(variables)}})
+        return _plan_results(loaded, table, 1, sizes, [f"jobs.{number}.library={library}"])
+
+    def ignored(variables: Mapping[str, str]) -> list[str]:
+        library = given.model_copy(update={"env": dict(variables)})
+        return choices(plan, job, library, trial.data_size_bytes)["ignored"]
+
+    points = [point for point in parsed.points if _is_of(point, table)]
+    reruns = _Reruns(given.env, run, ignored)
+    as_chosen = _as_chosen(reruns, curve.series, points, parsed.facts.settings)
+    answer = choices(plan, job, given, trial.data_size_bytes)
+    return replace(curve, as_chosen=as_chosen, answer=answer, variables=given.env)
 
 
 def _of_plan(
@@ -204,7 +271,8 @@ def _of_plan(
         ExpectedPoint(size, Range.of(values[size]), choice=choices.get(size, "")) for size in sorted(values)
     ]
     fabric: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"] if loaded else {}
-    adapters = (fabric.get("server") or {}).get("adapters")
+    server = fabric.get("server") or {}
+    adapters = server["adapters"] // server.get("machines", 1) if server else None
     return FileCurve(ExpectedSeries(name, points), source, None, adapters)
 
 

@@ -28,7 +28,8 @@ from fabricbench.importing import (
     Suspect,
     Table,
 )
-from fabricbench.plan.cluster import Cluster
+from fabricbench.plan.cluster import Cluster, option_problem
+from fabricbench.plan.devices.nccl_graphs import Graph
 from fabricbench.results.studies.expected_curve import ExpectedPoint, MeasuredSeries
 from fabricbench.store import Workspace
 
@@ -49,6 +50,7 @@ class FileExplanation:
         curve: Expected curve; none without a plan or a cluster.
         text: Content of the file.
         omitted: Sentences on results that are left out.
+        graphs: NCCL's graphs of a host.
     """
 
     name: str
@@ -59,6 +61,7 @@ class FileExplanation:
     curve: FileCurve | None
     text: str
     omitted: Sequence[str] = ()
+    graphs: Sequence[Graph] = ()
 
     @cached_property
     def expected(self) -> dict[int, ExpectedPoint]:
@@ -83,7 +86,7 @@ class FileExplanation:
     @cached_property
     def differences(self) -> list[str]:
         """Sentences on choices of NCCL in the log that differ from the expected ones."""
-        return differences(self.parsed, self.case, self.curve) if self.curve else []
+        return differences(self.parsed, self.case, self.curve, self.graphs) if self.curve else []
 
     @property
     def measured_series(self) -> list[MeasuredSeries]:
@@ -133,7 +136,11 @@ def explanation_of(source: Source, options: FileOptions, workspace: Workspace | 
     case = parsed.rule_input(fabric.hardware, ranges or fabric.ranges, options.switches, options.uplinks)
     causes = importing.suspects(case)
     text = source.data.decode("utf-8", "replace")
-    return FileExplanation(Path(source.name).name, parsed, case, fabric, causes, curve, text, omitted)
+    if options.graphs and (curve is None or curve.answer is None):
+        allowed = "them with --cluster, or a plan in which NCCL runs the measured operation as one job"
+        raise option_problem("--graphs", "graphs without expected ones", allowed)
+    name = Path(source.name).name
+    return FileExplanation(name, parsed, case, fabric, causes, curve, text, omitted, options.graphs)
 
 
 def _with_logged_version(cluster: Cluster, parsed: FileFacts) -> Cluster:

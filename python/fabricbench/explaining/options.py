@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fabricbench.importing import PORT_PATTERNS, Hardware, SwitchCounters, UserFacts, has_port
 from fabricbench.plan.cluster import Cluster, option_problem
+from fabricbench.plan.devices.nccl_graphs import Graph
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
 
@@ -23,6 +24,7 @@ class FileOptions:
         hardware: Adapters of a host and their rate.
         switches: Counters of switches.
         uplinks: Names of their ports towards the next tier, or patterns of them.
+        graphs: NCCL's graphs of a host, of its NCCL_GRAPH_DUMP_FILE.
     """
 
     plan: LoadedPlan | None = None
@@ -32,6 +34,7 @@ class FileOptions:
     hardware: Hardware = field(default_factory=Hardware)
     switches: Sequence[SwitchCounters] = ()
     uplinks: Sequence[str] = ()
+    graphs: Sequence[Graph] = ()
 
 
 def hardware_of(adapters: int | None, rate: str | None) -> Hardware:

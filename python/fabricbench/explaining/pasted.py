@@ -19,6 +19,7 @@ from fabricbench.explaining.text import explanation_object
 from fabricbench.importing import MeasuredError, Source, UserFacts, counters_of, read_facts
 from fabricbench.plan.cluster import Cluster, default_topology, option_problem
 from fabricbench.plan.devices.fragment import Fragment
+from fabricbench.plan.devices.nccl_graphs import graphs_of
 from fabricbench.plan.devices.read import SONIC, ReadOptions, read_device
 from fabricbench.plan.devices.switch_config import override_of
 from fabricbench.plan.jobs.library import NCCL_VERSION
@@ -30,6 +31,7 @@ from fabricbench.runner import loading
 _PLAN: Final = re.compile(rb"(?m)^fabricbench:\s*\d")
 _CONFIGURATION: Final = re.compile(rb'"(?:PORT|BUFFER_POOL|BUFFER_PROFILE|PORT_QOS_MAP|WRED_PROFILE)["|]')
 """Tables of SONiC's CONFIG_DB, also in a dump of Redis."""
+_GRAPHS: Final = re.compile(rb"(?m)^\s*<graphs\b")
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,15 @@ class _Sorted:
     counters: list[Source]
     configurations: list[Source]
     plans: list[Source]
+    graphs: list[Source]
 
 
 def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -> dict[str, Any]:
     """Explain results next to the other files.
 
     Args:
-        files: Results, counters, the configuration of a switch, a plan; each detected by its content.
+        files: Results, counters, the configuration of a switch, a plan, NCCL's graphs of a host; each
+            detected by its content.
         before: Earlier counters, one file for each of counters.
         given: Values of the user.
 
@@ -102,6 +106,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
     fragment = None
     if configuration is not None:
         fragment = read_device(configuration.data, configuration.name, ReadOptions(format=SONIC))
+    graphs = _only(by_kind.graphs, "graphs", "those of one host")
     switches = counters_of(by_kind.counters, before)
     check_uplinks(switches, given.uplinks)
     options = FileOptions(
@@ -112,6 +117,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         hardware_of(given.adapters, given.rate or None),
         switches,
         given.uplinks,
+        [] if graphs is None else graphs_of(graphs.data, graphs.name),
     )
     explanation = explanation_of(results, options, None)
     page = explanation_page(explanation)
@@ -125,6 +131,9 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
     ]
     inputs += [(source, "earlier counters", "") for source in before]
     inputs += [(source, "plan", explanation.fabric.plan) for source in by_kind.plans]
+    inputs += [
+        (source, "graphs", ", ".join(graph.name for graph in options.graphs)) for source in by_kind.graphs
+    ]
     if configuration is not None and fragment is not None:
         inputs.append((configuration, "configuration", "; ".join(fragment.read)))
     return explanation_object(explanation) | {
@@ -145,12 +154,14 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
 
 
 def _sorted(files: Sequence[Source], facts: UserFacts) -> _Sorted:
-    by_kind = _Sorted([], [], [], [])
+    by_kind = _Sorted([], [], [], [], [])
     for source in files:
         if _PLAN.search(source.data):
             by_kind.plans.append(source)
         elif _CONFIGURATION.search(source.data):
             by_kind.configurations.append(source)
+        elif _GRAPHS.search(source.data):
+            by_kind.graphs.append(source)
         elif _is_counters(source, facts):
             by_kind.counters.append(source)
         else:
@@ -209,6 +220,6 @@ def _cluster(given: Given, fragment: Fragment | None) -> Cluster | None:
         return None
     if given.servers is None:
         raise option_problem("--servers", "nothing", "a number of servers")
-    topology = given.topology or default_topology(given.servers)
+    topology = given.topology or default_topology(given.cluster, given.servers)
     cluster = Cluster(given.cluster, given.servers, topology, version=given.nccl or NCCL_VERSION)
     return replace(cluster, config=fragment.record) if fragment else cluster

@@ -22,6 +22,7 @@ from fabricbench.plan.cluster_fabric import (
 )
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.fabric.node import UNEQUAL_DOMAINS, domains_allowed
 from fabricbench.plan.fabric.server import Server, shipped_servers
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.nccl import Question, parse_sizes
@@ -51,9 +52,13 @@ class Segment:
     computed: Sequence[int]
 
 
-def default_topology(servers: int) -> str:
-    """Return the kind of the fabric of a cluster whose fabric is not given."""
-    return "single-switch" if servers == 1 else TOPOLOGIES[0]
+def default_topology(server: str, servers: int) -> str:
+    """Return the kind of the fabric of a cluster whose fabric is not given: one node uses none.
+
+    Raises:
+        PlanError: There is no such server, or its file has errors.
+    """
+    return "single-switch" if servers <= load_server(server).domain_servers else TOPOLOGIES[0]
 
 
 @dataclass(frozen=True)
@@ -107,11 +112,9 @@ class Cluster:
         self._check_fabric()
         if self.ranks < 2:
             raise option_problem("--servers", "1 of one GPU", "2 or more")
-        if server.scale_up is not None and server.scale_up.servers > 1:
-            found = f"{self.server}, whose scale-up domain joins {server.scale_up.servers} servers"
-            raise option_problem(
-                "--cluster", found, "domains of one server", "`fabricbench nccl` has its choices"
-            )
+        if self.servers % self._domain_servers:
+            found = f"{self.servers} in scale-up domains of {server.domain_servers}"
+            raise option_problem("--servers", found, domains_allowed(server.domain_servers), UNEQUAL_DOMAINS)
         if self.switch is not None and not self.switch.is_file():
             hint = "`sudo cat /etc/sonic/config_db.json` on the switch"
             raise option_problem("--switch", f'no file "{self.switch}"', "a file", hint)
@@ -135,6 +138,16 @@ class Cluster:
     def question(self, collective: str, sizes: str) -> Question:
         """Return the question for NCCL's choices of a collective at some sizes."""
         return Question(self.server, None, self.servers, self.version, self.variables, collective, sizes)
+
+    @property
+    def nodes(self) -> int:
+        """Number of NCCL's nodes: servers, or scale-up domains of several."""
+        return self.servers // self._domain_servers
+
+    @property
+    def _domain_servers(self) -> int:
+        """Servers of a node: those that a scale-up domain joins, or all if they are fewer."""
+        return min(self._server.domain_servers, self.servers)
 
     @property
     def ranks(self) -> int:
@@ -176,8 +189,8 @@ class Cluster:
     def fields(self, collective: str, sizes: list[int], seeds: int = 1) -> dict[str, Any]:
         """Return the fields of the plan of a collective at some data sizes.
 
-        In send-receive each rank has a partner on another server, if there are several, as the ranks at the
-        end of a server have in nccl-tests, whose time is that of the slowest.
+        In send-receive each rank has a partner on another node, if there are several, as the ranks at the end
+        of a node have in nccl-tests, whose time is that of the slowest.
         """
         job: dict[str, Any] = {
             "name": collective,
@@ -185,7 +198,7 @@ class Cluster:
             "library": {"nccl": {"version": self.version, "env": dict(self.variables or {})}},
         }
         if collective == "send-receive":
-            job["mapping"] = "round-robin"
+            job |= self._dealt_out()
         switch: dict[str, Any] = {"pfc": "on", "ecn": "sonic"}
         if self.switch is not None:
             switch = {"config": str(self.switch.absolute())}
@@ -216,6 +229,13 @@ class Cluster:
             "observe": {"chunks": "summary"},
         }
 
+    def _dealt_out(self) -> dict[str, Any]:
+        """Return the fields of a job whose ranks are dealt out to the nodes in turn."""
+        if self._domain_servers == 1:
+            return {"mapping": "round-robin"}
+        gpus = self.ranks // self.nodes
+        return {"ranks": [node * gpus + gpu for gpu in range(gpus) for node in range(self.nodes)]}
+
     @cached_property
     def _server(self) -> Server:
         server = load_server(self.server)
@@ -239,7 +259,7 @@ class Cluster:
     @property
     def _shape(self) -> Shape:
         return Shape(
-            kind=self.topology,
+            kind="single-switch" if self.nodes == 1 else self.topology,
             servers=self.servers,
             adapters=self.adapters,
             tiers=self.tiers,
@@ -247,7 +267,10 @@ class Cluster:
         )
 
     def _topology(self) -> dict[str, Any]:
-        """Return a topology at the rate of the adapters."""
+        """Return a topology at the rate of the adapters.
+
+        The adapters of one node, which it does not use, are on one switch.
+        """
         return self._shape.topology(rate_text(self.adapter_rate_bps))
 
 
@@ -314,28 +337,28 @@ def _choice(chosen: Mapping[str, Any] | None) -> Choice:
 def _chunks(cluster: Cluster, collective: str, operation: Mapping[str, Any]) -> int:
     """Return about how many chunks the flow model simulates for an operation as NCCL runs it.
 
-    On one server a chunk is that of all channels. On rails two servers stand for all in a ring and in an
+    On one node a chunk is that of all channels. On rails two nodes stand for all in a ring and in an
     all-to-all. The chunks of an all-to-all count once for each message of a channel: all ranks share their
     adapters among many peers, whose rates change with each.
     """
-    chosen = operation["chosen"]
+    chosen, nodes = operation["chosen"], cluster.nodes
     if chosen is None:
         return 0
     of_channel: int = chosen["messages"]
     messages: int = chosen["channels"] * of_channel
     if chosen["algorithm"] is None:
-        if cluster.servers == 1:
+        if nodes == 1:
             return messages * cluster.ranks * (cluster.ranks if collective == "all-to-all" else 1)
         if collective != "all-to-all":
             return messages * cluster.ranks
-        servers = min(cluster.servers, 2) if cluster.has_rails else cluster.servers
-        return messages * of_channel * cluster.ranks * cluster.ranks * servers // cluster.servers
-    if cluster.servers == 1:
+        simulated = min(nodes, 2) if cluster.has_rails else nodes
+        return messages * of_channel * cluster.ranks * cluster.ranks * simulated // nodes
+    if nodes == 1:
         return 2 * of_channel * cluster.ranks
     if chosen["algorithm"] == "Ring":
-        return messages * 2 * (1 if cluster.has_rails else cluster.servers)
+        return messages * 2 * (1 if cluster.has_rails else nodes)
     chunks: int = -(-operation["bytes"] // chosen["chunk_bytes"])
-    return chunks * 2 * cluster.servers
+    return chunks * 2 * nodes
 
 
 def option_problem(option: str, found: str, allowed: str, hint: str = "") -> PlanError:

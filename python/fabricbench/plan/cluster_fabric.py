@@ -52,11 +52,10 @@ class Shape:
         return None
 
     def topology(self, rate: str) -> dict[str, Any]:
-        """Return the topology of a plan with links of one rate; one server has a single switch."""
+        """Return the topology of a plan with links of one rate."""
         host_link = {"host_link": rate}
-        if self.servers == 1 or self.kind in ("single-switch", "full-mesh"):
-            kind = "single-switch" if self.servers == 1 else self.kind
-            return {"kind": kind, "hosts": self.servers * self.adapters} | host_link
+        if self.kind in ("single-switch", "full-mesh"):
+            return {"kind": self.kind, "hosts": self.servers * self.adapters} | host_link
         links = host_link | {"fabric_link": rate}
         if self.tiers == TIERS_MAX:
             links |= {"core_link": rate}

@@ -3,10 +3,50 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Final
+from typing import Any, Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.store import Trial
+
+
+class HostCounterJson(TypedDict):
+    """A counter of a device that changed during a trial; `counter` is null for names of a vendor only.
+
+    Records older than table `counters` have no `source`.
+    """
+
+    device: str
+    source: NotRequired[str]
+    counter: str | None
+    vendor_name: str
+    meaning: str | None
+    unit: str | None
+    before: int
+    after: int
+
+
+class TrialHostJson(TypedDict):
+    """A host of a measured trial; earlier records lack some fields.
+
+    `completion_times` is the source of the completion times of chunks (`adapter`, `software` or both),
+    `endpoint` has the counters of its endpoint by name.
+    """
+
+    host: str
+    plays: list[int]
+    address: str
+    driver: str
+    settings: dict[str, str | int | float | bool | None]
+    version: str
+    facts: dict[str, str]
+    clock_offset_ns: float
+    clock_error_ns: float
+    clock_drift_ns: NotRequired[float]
+    completion_times: NotRequired[str]
+    endpoint: dict[str, int]
+    counters: list[HostCounterJson]
 
 
 def hosts_of(trial: Trial) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ The bounds:
 
 - `uplinks` (ECMP collisions, oversubscription): links between switches 8 times as fast;
 - `adapter`: links of the adapters twice as fast; if lifting uplinks gains nothing, with these lifted too;
+- `pcie`: PCIe between adapters and memory twice as fast; only if it is slower than the links;
 - `scale-up`: the scale-up domain twice as fast;
 - `latency`: a tenth of that of cables, adapters, switches and the scale-up domain;
 - `step cost`: no time of hosts for a message; only in plans that have some.
@@ -60,6 +61,8 @@ def lifted(
     bases = [trial if trial.data_size_bytes in bound else _with(trial, _faster_uplinks) for trial in trials]
     before = {size: (times_us if size in bound else after_uplinks)[size] for size in sizes}
     lifts = {"adapter": _faster_adapters, "scale-up": _faster_scale_up, "latency": _shorter_latency}
+    if all(_has_slow_bus(trial.run_spec) for trial in trials):
+        lifts["pcie"] = _faster_bus
     if any(_has_step_cost(trial.run_spec) for trial in trials):
         lifts["step cost"] = _without_step_cost
     lifted_trials = [_with(base, lift) for lift in lifts.values() for base in bases]
@@ -95,6 +98,14 @@ def _faster_uplinks(spec: Spec) -> None:
 
 def _faster_adapters(spec: Spec) -> None:
     spec["fabric"]["topology"]["host_link"]["rate_bps"] *= 2
+
+
+def _has_slow_bus(spec: Mapping[str, Any]) -> bool:
+    return "bus_rate_bps" in (spec["fabric"].get("server") or {})
+
+
+def _faster_bus(spec: Spec) -> None:
+    spec["fabric"]["server"]["bus_rate_bps"] *= 2
 
 
 def _faster_scale_up(spec: Spec) -> None:

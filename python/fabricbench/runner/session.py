@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from fabricbench.backend.protocol import Backend, carrier_of
 from fabricbench.plan.estimates.cost import Limits
@@ -14,6 +16,19 @@ from fabricbench.runner.listener import Listener, Quiet
 from fabricbench.runner.trial_facts import trial_id
 from fabricbench.runner.trials import Outcome, Runner
 from fabricbench.store import Workspace
+
+
+class ListedTrial(TypedDict):
+    """A trial of a run before it starts; runs that earlier versions queued lack some fields."""
+
+    id: str
+    backend: NotRequired[str]
+    position: int
+    variant: str
+    axes: NotRequired[dict[str, Any]]
+    iteration: int
+    data_size_bytes: int
+    size_kind: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ class Phase:
     backend: Backend
     is_prediction: bool = False
 
-    def trials(self) -> Iterator[dict[str, Any]]:
+    def trials(self) -> Iterator[ListedTrial]:
         """Yield each trial in the form that the queue stores; none of a search, which chooses them later."""
         for trial in self.loaded.trials if self.loaded.plan.search is None else ():
             yield {

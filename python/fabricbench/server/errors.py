@@ -10,10 +10,11 @@ from typing import Any, Self
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from fabricbench.server.workers.sandbox import BusyError
+from fabricbench.server.workers.sandbox_tasks import PlanCost
 from fabricbench.store import DiskFullError, StoreError, UnknownTrialError
 
 _log = logging.getLogger("fabricbench.server")
@@ -21,6 +22,8 @@ _log = logging.getLogger("fabricbench.server")
 
 class Fault(BaseModel):
     """One thing that is wrong."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     message: str = Field(description="What is wrong, in one line.")
     hint: str = Field("", description="What to do about it.")
@@ -37,7 +40,7 @@ class ErrorBody(BaseModel):
 
     error: Fault
     errors: list[Fault] = Field(default_factory=list, description="Everything wrong with a plan.")
-    cost: dict[str, Any] | None = Field(None, description="What a plan that is refused would cost.")
+    cost: PlanCost | None = Field(None, description="What a plan that is refused would cost.")
 
 
 class ApiError(Exception):

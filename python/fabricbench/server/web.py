@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
@@ -25,11 +25,8 @@ from fabricbench.server.state import ServerState, State
 router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
 
-_PAGE_PATH: Final = re.compile(
-    r"(trials|import|expected|explain|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
-    r"|campaigns/[A-Za-z0-9][A-Za-z0-9._-]*/?"
-)
-"""Paths of the web application's pages, which the application routes itself."""
+_NOT_PAGES: Final = ("api/", "assets/", "vendor/")
+"""Beginnings of paths that are no page of the web application, which routes all others itself."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -155,14 +152,14 @@ def plotly_script() -> Response:
 
 
 @pages.get("/{path:path}", response_model=None)
-def static_file(path: str, state: State) -> Response:
-    """Serve a file of the web application, and its start page for the addresses of its pages."""
+def static_file(path: str, state: State, accept: Annotated[str, Header()] = "") -> Response:
+    """Serve a file of the web application, and its start page for any address that a browser opens."""
     file = _file_in(state.settings.static, path)
     if file is not None:
         cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
         return FileResponse(file, headers={"Cache-Control": cache})
     index = state.settings.static / "index.html"
-    if _PAGE_PATH.fullmatch(path) and index.is_file():
+    if "text/html" in accept and not path.startswith(_NOT_PAGES) and index.is_file():
         return FileResponse(index, headers={"Cache-Control": "no-cache"})
     raise error_404(f"nothing at /{path[:100]}")
 

@@ -1,19 +1,13 @@
 /**
- * HTTP client of the server's API: functions for GET, JSON and byte requests, URLs and query strings; errors with the
- * server's message and hint. Requests send the login token as a cookie.
+ * HTTP client of the server's API: `api` sends typed requests, whose token is a cookie, and throws the server's error
+ * with its message and hint; URLs and query strings of links.
  */
-/** Error of the server, in the words of the command line. */
-export interface Problem {
-  message: string;
-  hint?: string | null;
-  field?: string | null;
-  /** Name of the file of the request. */
-  file?: string | null;
-  line?: number | null;
-  column?: number | null;
-  found?: string | null;
-  allowed?: string | null;
-}
+import createClient from 'openapi-fetch';
+
+import type { components, paths } from './schema';
+
+/** Error in the words of the command line; the client's own errors have a message, and a hint at most. */
+export type Problem = Partial<components['schemas']['Fault']> & { message: string };
 
 /** A response other than 2xx, or none (`status` 0). */
 export class ApiError extends Error {
@@ -27,15 +21,15 @@ export class ApiError extends Error {
   }
 }
 
-type Values = Record<string, string | number | boolean | null | undefined | readonly string[]>;
+type Values = Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>;
 
 /** Query string without empty values; the items of a list repeat its name. */
 export function query(values: Values): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (value === null || value === undefined || value === '') continue;
-    const all = typeof value === 'object' ? value : [String(value)];
-    for (const item of all) search.append(name, item);
+    const all = typeof value === 'object' ? value : [value];
+    for (const item of all) search.append(name, String(item));
   }
   const text = search.toString();
   return text === '' ? '' : `?${text}`;
@@ -46,54 +40,33 @@ export function path(...parts: readonly string[]): string {
   return `/api/v1/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-export async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
-  return request<T>(url, signal ? { signal } : {});
-}
+/** Sends requests; a response other than 2xx is thrown as an `ApiError`. */
+export const api = createClient<paths>({
+  credentials: 'same-origin',
+  querySerializer: (values) => query(values as Values),
+});
 
-export async function send<T>(
-  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-  url: string,
-  body?: unknown,
-): Promise<T> {
-  const init: RequestInit = { method };
-  if (body !== undefined) {
-    init.headers = { 'Content-Type': 'application/json' };
-    init.body = JSON.stringify(body);
-  }
-  return request<T>(url, init);
-}
-
-/** POST of bytes. */
-export async function upload<T>(url: string, content: ArrayBuffer): Promise<T> {
-  return request<T>(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/octet-stream' },
-    body: content,
-  });
-}
-
-async function request<T>(url: string, init: RequestInit): Promise<T> {
-  const response = await fetched(url, init);
-  const text = await response.text();
-  const body = parsed(text);
-  if (!response.ok) throw new ApiError(response.status, problemOf(body, response), body);
-  return body as T;
-}
-
-async function fetched(url: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, { credentials: 'same-origin', ...init });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiError(0, {
+api.use({
+  async onResponse({ response }) {
+    if (response.ok) return;
+    const body = parsed(await response.text());
+    throw new ApiError(response.status, problemOf(body, response), body);
+  },
+  onError({ error }) {
+    if (error instanceof DOMException && error.name === 'AbortError') return;
+    return new ApiError(0, {
       message: 'The server does not answer.',
       hint: 'Is `fabricbench serve` running?',
     });
-  }
+  },
+});
+
+/** Content of a response of `api`, which has one unless it was thrown. */
+export async function content<T>(response: Promise<{ data?: T }>): Promise<T> {
+  return (await response).data as T;
 }
 
 function parsed(text: string): unknown {
-  if (text === '') return null;
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,15 +1,12 @@
 /**
  * React hook for the live state of a run, received as server-sent events: progress, and samples of goodput, queue
- * depth, ECN marks and PFC pauses of the current trial, thinned to a limit; list of the final states of runs.
+ * depth, ECN marks and PFC pauses of the current trial, thinned to a limit.
  */
-import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
 import { path } from './client';
-import type { Progress, Run, RunState, Sample, Samples } from './types';
-
-/** States that a run leaves only when it is resumed. */
-export const FINAL_STATES: readonly RunState[] = ['complete', 'cancelled', 'failed', 'interrupted'];
+import { FINAL_STATES, useRefreshing } from './queries';
+import type { Progress, Run, Sample, Samples, TrialStarted } from './types';
 
 const POINTS_MAX = 4_000;
 
@@ -32,32 +29,31 @@ const EMPTY: Live = { progress: null, trial: null, ...NO_POINTS };
 
 /** Live state of a run; receives events while `following`. */
 export function useRunEvents(id: string, following: boolean): Live {
-  const client = useQueryClient();
+  const refreshing = useRefreshing();
   const [live, setLive] = useState<Live>(EMPTY);
   useEffect(() => {
     if (!following) return;
     const source = new EventSource(path('runs', id, 'events'));
-    const refresh = () => void client.invalidateQueries({ queryKey: ['run', id] });
     const on = (kind: string, take: (data: unknown) => void) =>
       source.addEventListener(kind, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
     on('progress', (data) => setLive((before) => ({ ...before, progress: data as Progress })));
     on('samples', (data) => setLive((before) => withSamples(before, data as Samples)));
     on('trial_started', (data) => {
-      const { id: trial, running } = data as { id: string; running: number };
+      const { id: trial, running } = data as TrialStarted;
       if (running === 1) setLive((before) => ({ ...before, trial, ...NO_POINTS }));
-      refresh();
+      refreshing.run();
     });
     on('trial', () => {
-      refresh();
-      void client.invalidateQueries({ queryKey: ['trials'] });
+      refreshing.run();
+      refreshing.trials();
     });
     on('state', (data) => {
       if (FINAL_STATES.includes((data as Run).state)) source.close();
-      refresh();
-      void client.invalidateQueries({ queryKey: ['runs'] });
+      refreshing.run();
+      refreshing.runs();
     });
     return () => source.close();
-  }, [id, following, client]);
+  }, [id, following, refreshing]);
   return live;
 }
 

@@ -3,36 +3,17 @@
  * the colour scheme; the current page below.
  */
 import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
-import {
-  IconAdjustments,
-  IconApi,
-  IconArrowsDiff,
-  IconChartLine,
-  IconChecklist,
-  IconMoon,
-  IconServer2,
-  IconStethoscope,
-  IconSun,
-  IconTable,
-} from '@tabler/icons-react';
-import { Link, NavLink, Outlet, useLocation, useNavigation } from 'react-router';
+import { IconApi, IconMoon, IconSun } from '@tabler/icons-react';
+import { useEffect } from 'react';
+import { Link, Outlet, useMatches, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
 import { ActiveRunsBadge } from './ActiveRunsBadge';
-
-const PAGES = [
-  { to: '/runs', label: 'Runs', icon: IconTable },
-  { to: '/configure', label: 'Configure', icon: IconAdjustments },
-  { to: '/expected', label: 'Expected', icon: IconChartLine },
-  { to: '/explain', label: 'Explain', icon: IconStethoscope },
-  { to: '/hosts', label: 'Hosts', icon: IconServer2 },
-  { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
-  { to: '/validation', label: 'Validation', icon: IconChecklist },
-];
+import { type Page, PAGES } from './pages';
 
 export function Shell() {
   const busy = useNavigation().state === 'loading';
-  const { pathname } = useLocation();
+  const page = usePage();
   return (
     <AppShell header={{ height: 45 }} padding={0}>
       <a href="#main" className="skip">
@@ -47,16 +28,19 @@ export function Shell() {
             </Text>
           </Group>
           <nav aria-label="Pages" style={{ flex: 1, whiteSpace: 'nowrap' }}>
-            {PAGES.map(({ to, label, icon: Icon }) => (
-              <NavLink
-                key={to}
-                to={to}
-                className={({ isActive }) => `nav-link${isActive || isBelow(to, pathname) ? ' active' : ''}`}
-              >
-                <Icon size={15} stroke={1.7} aria-hidden />
-                {label}
-              </NavLink>
-            ))}
+            {PAGES.map(({ path, title, icon: Icon }) =>
+              Icon === undefined ? null : (
+                <Link
+                  key={path}
+                  to={`/${path}`}
+                  className={`nav-link${path === (page?.under ?? page?.path) ? ' active' : ''}`}
+                  aria-current={path === page?.path ? 'page' : undefined}
+                >
+                  <Icon size={15} stroke={1.7} aria-hidden />
+                  {title}
+                </Link>
+              ),
+            )}
           </nav>
           <ActiveRunsBadge />
           <WorkspaceName />
@@ -73,9 +57,14 @@ export function Shell() {
   );
 }
 
-/** Whether a page without a link of its own belongs to a page of the navigation. */
-function isBelow(to: string, pathname: string): boolean {
-  return to === '/runs' && /^\/(trials|campaigns|import)\b/.test(pathname);
+/** The current page, whose title is that of the window; none for an unknown URL. */
+function usePage(): Page | undefined {
+  const page = useMatches().at(-1)?.handle as Page | undefined;
+  const title = page?.title ?? null;
+  useEffect(() => {
+    if (title !== null) document.title = `${title} · fabricbench`;
+  }, [title]);
+  return page;
 }
 
 function WorkspaceName() {

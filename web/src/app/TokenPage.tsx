@@ -2,7 +2,7 @@
 import { Button, Center, Code, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { type SyntheticEvent, useState } from 'react';
 
-import { path, send } from '../api/client';
+import { api } from '../api/client';
 import { problemText } from '../components/QueryStates';
 
 export function TokenPage() {
@@ -11,7 +11,7 @@ export function TokenPage() {
   const enter = (event: SyntheticEvent) => {
     event.preventDefault();
     setFailure(null);
-    send('POST', path('login'), { token: token.trim() }).then(
+    api.POST('/api/v1/login', { body: { token: token.trim() } }).then(
       () => window.location.reload(),
       (error: unknown) => setFailure(problemText(error).message),
     );

@@ -10,7 +10,7 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 
 interface LoadedProps<T> {
-  query: UseQueryResult<T>;
+  query: UseQueryResult<T, unknown>;
   /** Name of the data in the texts of the other states, such as "The run". */
   name: string;
   children: (data: T) => ReactNode;

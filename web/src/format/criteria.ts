@@ -7,7 +7,6 @@ export function limitText(metrics: readonly Metric[], criterion: CriterionResult
   const bounds = [
     typeof criterion.min === 'number' ? `at least ${significant(criterion.min, 6)}` : '',
     typeof criterion.max === 'number' ? `at most ${significant(criterion.max, 6)}` : '',
-    criterion.limit ?? '',
   ];
   return `${metricLabel(metrics, criterion.metric)} ${bounds.filter(Boolean).join(', ')}`;
 }

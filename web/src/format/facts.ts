@@ -22,7 +22,7 @@ export function factText(name: string, value: string | number | boolean | null |
 /** Facts with nested mappings flattened, which inherit the unit of the mapping; lists are omitted. */
 export function flatFacts(facts: Engine): Facts {
   const flat = Object.entries(facts).flatMap(([name, value]): [string, Facts[string]][] => {
-    if (value === undefined || Array.isArray(value)) return [];
+    if (Array.isArray(value)) return [];
     if (typeof value !== 'object' || value === null) return [[name, value]];
     const [, title = name, unit = ''] = /^(.*?)(_(?:s|ns|ps|bytes))?$/.exec(name) ?? [];
     return Object.entries(value).map(([part, each]) => [`${title}: ${part}${unit}`, each]);

@@ -12,6 +12,7 @@ use crate::network::paths::Paths;
 use jobs::Jobs;
 use record::{ChannelRow, ChunkRow};
 use spec::{ChunksObserved, JobSpec, NcclChannels, NcclConfig, NcclPeers, RunSpec};
+use std::collections::BTreeMap;
 use units::{HostId, NodeId};
 
 /// Equal servers of which two are simulated; none by default.
@@ -159,17 +160,27 @@ fn gpus_of_equal<'a>(job: &'a JobSpec, servers: &[u32]) -> Option<&'a [u32]> {
     job.hosts.iter().copied().zip(job.gpus.iter().copied()).eq(expected).then_some(gpus)
 }
 
-/// Adapters between which messages of peers are sent: with PXN from each adapter of a GPU to the same of another
-/// server, otherwise among all. `None` if the channels to a peer do not take all adapters of a GPU.
+/// Adapters between which messages of peers are sent: with PXN those of a rail, which one GPU of each machine
+/// has, otherwise all. `None` if the channels to a peer do not take all adapters of a GPU.
 fn nics_of_peers(spec: &RunSpec, peers: &NcclPeers, gpus: &[u32]) -> Option<Vec<Vec<u16>>> {
-    let of_gpu = &spec.fabric.server.as_ref()?.adapters_of_gpu;
+    let server = spec.fabric.server.as_ref()?;
+    let of_gpu = &server.adapters_of_gpu;
     let of_gpus: Vec<&Vec<u16>> = gpus.iter().filter_map(|&gpu| of_gpu.get(gpu as usize)).collect();
     let takes_all = |nics: &&Vec<u16>| !nics.is_empty() && peers.channels.is_multiple_of(nics.len() as u32);
     if of_gpus.len() < gpus.len() || !of_gpus.iter().all(takes_all) {
         return None;
     }
-    let nics = of_gpus.into_iter().flatten().copied();
-    Some(if peers.pxn { nics.map(|nic| vec![nic]).collect() } else { vec![nics.collect()] })
+    if !peers.pxn {
+        return Some(vec![of_gpus.into_iter().flatten().copied().collect()]);
+    }
+    let machine_gpus = server.gpus_of_machine().unwrap_or(of_gpu.len() as u32);
+    let mut rails: BTreeMap<(u32, usize), Vec<u16>> = BTreeMap::new();
+    for (gpu, nics) in gpus.iter().zip(of_gpus) {
+        for (number, &nic) in nics.iter().enumerate() {
+            rails.entry((gpu % machine_gpus, number)).or_default().push(nic);
+        }
+    }
+    Some(rails.into_values().collect())
 }
 
 /// Whether these adapters of all servers are on one switch, each with equal links.
@@ -215,7 +226,8 @@ mod tests {
             scale_up_link: None,
         });
         let adapters_of_gpu = (0..3).map(|gpu| vec![gpu]).collect();
-        spec.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu });
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None, bus_rate_bps: None });
         spec.transport.qp_mode = QpMode::PerPair;
         spec.observe.chunks = ChunksObserved::Summary;
         let job = &mut spec.jobs[0];
@@ -296,6 +308,18 @@ mod tests {
         }
     }
 
+    /// Two machines of three GPUs are an NVLink domain; a rail has an adapter of each.
+    #[test]
+    fn an_all_to_all_of_two_nvlink_domains_takes_the_times_of_all() {
+        let mut spec = all_to_all(8, 1 << 22, PEERS);
+        let adapters_of_gpu = (0..6).map(|gpu| vec![gpu]).collect();
+        spec.fabric.server =
+            Some(ServerSpec { adapters: 6, adapters_of_gpu, machines: Some(2), bus_rate_bps: None });
+        (spec.jobs[0].hosts, spec.jobs[0].gpus) = (0..24).map(|rank| (rank / 6, rank % 6)).unzip();
+        let [two, all] = equal_runs(&spec, "4 domains of 2 machines");
+        assert!(two.0.events < all.0.events);
+    }
+
     #[test]
     fn rows_of_an_all_to_all_have_the_receivers_among_all() {
         let mut spec = all_to_all(5, 1 << 22, NcclPeers { channels: 2, ..PEERS });
@@ -323,7 +347,8 @@ mod tests {
         mixed.jobs[0].gpus.swap(2, 3);
         let mut one_adapter_of_two = spec.clone();
         let adapters_of_gpu = vec![vec![0, 1], vec![1], vec![2]];
-        one_adapter_of_two.fabric.server = Some(ServerSpec { adapters: 3, adapters_of_gpu });
+        one_adapter_of_two.fabric.server =
+            Some(ServerSpec { adapters: 3, adapters_of_gpu, machines: None, bus_rate_bps: None });
         for (spec, is_equal) in
             [(spec, true), (across_rails, false), (mixed, false), (one_adapter_of_two, false)]
         {

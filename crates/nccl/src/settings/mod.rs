@@ -51,6 +51,8 @@ pub struct Settings {
     pub gpu_direct_level: Option<PathType>,
     /// `NCCL_NET_GDR_C2C`.
     pub gpu_direct_over_c2c: bool,
+    /// `NCCL_MNNVL_ENABLE`: 0 makes each server of an NVLink domain a node; 1 and 2 join them where NVLink does.
+    pub nvlink_domains: bool,
     /// `NCCL_NVLS_ENABLE`: 0 is off; 1 and 2 use NVLS where the hardware has it.
     pub nvls: bool,
     /// `NCCL_BUFFSIZE`: buffer of a Simple connection [B].
@@ -90,6 +92,7 @@ impl Default for Settings {
             p2p_level: None,
             gpu_direct_level: None,
             gpu_direct_over_c2c: true,
+            nvlink_domains: true,
             nvls: true,
             buffer_bytes: None,
             p2p_net_chunk_bytes: None,
@@ -179,6 +182,7 @@ impl Settings {
             "NCCL_P2P_LEVEL" => self.p2p_level = Some(level(value)?),
             "NCCL_NET_GDR_LEVEL" => self.gpu_direct_level = Some(level(value)?),
             "NCCL_NET_GDR_C2C" => self.gpu_direct_over_c2c = switch(value)?,
+            "NCCL_MNNVL_ENABLE" => self.nvlink_domains = number::<u8>(value, 0, 2)? != 0,
             "NCCL_NVLS_ENABLE" => self.nvls = number::<u8>(value, 0, 2)? != 0,
             "NCCL_BUFFSIZE" => self.buffer_bytes = Some(number(value, 1, 1 << 40)?),
             "NCCL_P2P_NET_CHUNKSIZE" => self.p2p_net_chunk_bytes = Some(number(value, 1, 1 << 40)?),

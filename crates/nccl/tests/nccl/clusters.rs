@@ -1,7 +1,9 @@
 //! Queries of clusters: servers and NVLink domains, listed parts, variables, errors.
 
 use crate::servers::{gb200, h100};
-use fabricbench_nccl::{Cluster, Hardware, Query, QueryError, Server, Settings, Version};
+use fabricbench_nccl::{
+    Cluster, GraphAnswer, Hardware, MergedGraph, Query, QueryError, Server, Settings, Version,
+};
 use serde_json::{Value, json};
 
 fn query(hardware: &Value, servers: usize, variables: &Value) -> Query {
@@ -82,6 +84,48 @@ fn an_nvlink_domain_is_a_node() {
     let server = regular(&Server { hosts: 18, ..gb200() });
     let nodes = |servers| query(&server, servers, &json!([])).answer().unwrap().nodes;
     assert_eq!((nodes(2), nodes(18), nodes(19)), (1, 1, 2));
+    let apart = query(&server, 18, &json!([["NCCL_MNNVL_ENABLE", "0"]])).answer().unwrap();
+    assert_eq!((apart.nodes, apart.ignored.len()), (18, 0));
+    assert_eq!(apart.graphs[0].graph.channels, 8, "as trays without MNNVL");
+    let mut old = query(&server, 2, &json!([]));
+    old.version = "2.19".to_owned();
+    assert_eq!(old.answer().unwrap().nodes, 2, "before NVLink domains");
+}
+
+/// No log of a whole rack is public: these are what the rules give.
+#[test]
+fn a_whole_nvlink_domain_has_32_heads_and_the_rings_of_its_nvlinks() {
+    let server = regular(&Server { hosts: 18, ..gb200() });
+    let graphs = |servers| {
+        let answer = query(&server, servers, &json!([])).answer().unwrap();
+        let speeds = |graph: &GraphAnswer| {
+            let MergedGraph { channels, intra, inter, .. } = graph.graph;
+            format!("{} {channels}x{}/{}", graph.algorithm, intra.mb(), inter.mb())
+        };
+        (answer.graphs.iter().map(speeds).collect::<Vec<_>>(), answer.channels)
+    };
+    let (one, counts) = graphs(18);
+    assert_eq!(one, ["Ring 16x45000/45000", "Tree 16x45000/45000", "NVLS 32x20000/40000"]);
+    assert_eq!((counts.collective, counts.nvls, counts.per_peer), (32, 24, 32));
+    let (two, counts) = graphs(36);
+    assert_eq!(two, ["Ring 16x45100/45100", "Tree 16x45100/45100", "NVLS 32x20000/40000"]);
+    assert_eq!((counts.collective, counts.nvls, counts.per_peer), (32, 32, 1));
+}
+
+#[test]
+fn transfers_change_the_rail_over_c2c_from_2_28_on() {
+    let server = regular(&Server { hosts: 18, ..gb200() });
+    let pxn = |version: &str, variables: &Value| {
+        let mut query = query(&server, 36, variables);
+        query.version = version.to_owned();
+        query.answer().unwrap().pxn
+    };
+    let none = json!([]);
+    assert_eq!((pxn("2.27", &none), pxn("2.28", &none)), (false, true));
+    for variable in [["NCCL_PXN_DISABLE", "1"], ["NCCL_PXN_C2C", "0"], ["NCCL_P2P_PXN_LEVEL", "0"]] {
+        assert!(!pxn("2.30", &json!([variable])), "{variable:?}");
+    }
+    assert!(query(&regular(&h100()), 2, &none).answer().unwrap().pxn);
 }
 
 #[test]

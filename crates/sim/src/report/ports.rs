@@ -92,7 +92,7 @@ struct Sent {
 type SentByPort = BTreeMap<(u32, AttachmentId), Sent>;
 
 /// The port map of a spec: jobs first, then TCP traffic, by rank and port. A rank has a row for each port
-/// used by its queue pairs, or for its first port if there are none.
+/// used by its queue pairs, or if there are none for the first of its GPU or host.
 ///
 /// # Errors
 /// When the spec cannot be run.
@@ -104,14 +104,17 @@ pub fn port_map(spec: &RunSpec) -> Result<Vec<PortRow>, SpecError> {
     for (number, sent) in (0..).zip(sent_by_jobs(spec, &flows)) {
         let job = &spec.jobs[number as usize];
         let (priority, dscp) = (spec.priority_of(number), spec.dscp_of(number));
-        let of_job = Group { name: &job.name, protocol: "roce", hosts: &job.hosts, priority, dscp };
+        let of_job =
+            Group { name: &job.name, protocol: "roce", hosts: &job.hosts, gpus: &job.gpus, priority, dscp };
         rows.extend(of_job.rows(spec, &fabric, sent));
     }
     for (traffic, sent) in spec.tcp.iter().zip(sent_by_tcp(spec, &fabric)?) {
         let dscp = traffic.dscp.unwrap_or_default();
         let dscp = DscpSpec { data: dscp, ack: dscp, cnp: dscp };
         let (name, hosts, priority) = (&traffic.name, &traffic.hosts, traffic.priority);
-        rows.extend(Group { name, protocol: "tcp", hosts, priority, dscp }.rows(spec, &fabric, sent));
+        rows.extend(
+            Group { name, protocol: "tcp", hosts, gpus: &[], priority, dscp }.rows(spec, &fabric, sent),
+        );
     }
     Ok(rows)
 }
@@ -147,17 +150,26 @@ struct Group<'a> {
     name: &'a str,
     protocol: &'static str,
     hosts: &'a [u32],
+    /// Of its ranks, on servers.
+    gpus: &'a [u32],
     priority: u8,
     dscp: DscpSpec,
 }
 
 impl Group<'_> {
     fn rows(&self, spec: &RunSpec, fabric: &Fabric, mut sent: SentByPort) -> Vec<PortRow> {
+        let first_port = |rank: u32| {
+            let of_gpu = &spec.fabric.server.as_ref()?.adapters_of_gpu;
+            Some(of_gpu[*self.gpus.get(rank as usize)? as usize][0])
+        };
         for (rank, &host) in (0..).zip(self.hosts) {
             let is_idle =
                 sent.range((rank, AttachmentId(0))..=(rank, AttachmentId(u32::MAX))).next().is_none();
             if is_idle {
-                sent.insert((rank, fabric.graph.attachment_of(HostId(host), 0)), Sent::default());
+                sent.insert(
+                    (rank, fabric.graph.attachment_of(HostId(host), first_port(rank).unwrap_or(0))),
+                    Sent::default(),
+                );
             }
         }
         sent.into_iter().map(|((rank, id), sent)| self.row(spec, fabric, rank, id, sent)).collect()

@@ -48,6 +48,11 @@ fn check_server(fabric: &FabricSpec) -> Result<(), SpecError> {
     require(!server.adapters_of_gpu.is_empty(), || {
         unsupported("fabric.server.adapters_of_gpu", "no GPU", "one or more")
     })?;
+    let (gpus, machines) = (server.adapters_of_gpu.len() as u64, u64::from(server.machines.unwrap_or(1)));
+    require(gpus.is_multiple_of(machines) && adapters.is_multiple_of(machines), || {
+        let found = format!("{machines} of {gpus} GPUs and {adapters} adapters");
+        unsupported("fabric.server.machines", found, "a divisor of both")
+    })?;
     for (gpu, of_gpu) in server.adapters_of_gpu.iter().enumerate() {
         let field = format!("fabric.server.adapters_of_gpu[{gpu}]");
         let are_known = !of_gpu.is_empty() && of_gpu.iter().all(|&adapter| u64::from(adapter) < adapters);

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use topology::TopologySpec;
 use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
-/// Maximum number of adapters of a server.
-pub const SERVER_ADAPTERS_MAX: u32 = 64;
+/// Maximum number of adapters of a server, or of an NVLink domain of several.
+pub const SERVER_ADAPTERS_MAX: u32 = 1_024;
 
 /// The network: its graph and the models of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,8 @@ pub struct FabricSpec {
 }
 
 /// Servers, all alike: each is a host of the run, and consecutive hosts of the topology are its adapters. Its
-/// GPUs are joined by the scale-up domain, whose rate is that of `shared_memory`.
+/// GPUs are joined by the scale-up domain, whose rate is that of `shared_memory`. An NVLink domain of several
+/// machines is one server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
@@ -64,6 +65,23 @@ pub struct ServerSpec {
     pub adapters: u32,
     /// Adapters of each GPU; its queue pairs take them in turn.
     pub adapters_of_gpu: Vec<Vec<u16>>,
+    /// Machines of an NVLink domain: each has equally many of its GPUs and of its adapters, in their order. One
+    /// when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = SERVER_ADAPTERS_MAX))]
+    pub machines: Option<u32>,
+    /// Rate at which the bus of a machine, PCIe, moves frames between memory and an adapter, each way [bit/s]: a
+    /// link of an adapter that is faster runs at it. No limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
+    pub bus_rate_bps: Option<u64>,
+}
+
+impl ServerSpec {
+    /// GPUs of each machine of an NVLink domain; none if the server is one machine.
+    pub fn gpus_of_machine(&self) -> Option<u32> {
+        self.machines.map(|machines| self.adapters_of_gpu.len() as u32 / machines)
+    }
 }
 
 impl FabricSpec {

@@ -221,6 +221,10 @@ pub struct NcclOneServer {
     /// Messages of a tree or of NVLS for which there are buffers.
     #[schemars(range(min = 1, max = 1_024))]
     pub window_messages: u32,
+    /// GPUs that the sums of NVLS are divided among; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub heads: Option<u32>,
     /// Copies between its GPUs.
     pub scale_up: ScaleUpCopies,
 }
@@ -284,9 +288,13 @@ impl NcclProtocol {
 }
 
 /// Ranks of a job on servers: by server, in the order of the first rank of each, the GPU of each rank.
+///
+/// An NVLink domain of several machines is a server here; its GPUs are those of the machines in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerRanks {
     servers: Vec<Vec<(u32, Rank)>>,
+    /// GPUs of each machine of an NVLink domain; none if each server is one.
+    machine_gpus: Option<u32>,
     /// Number of servers of the collective, if these stand for more.
     represents: Option<u32>,
 }
@@ -304,7 +312,13 @@ impl ServerRanks {
             }
             servers[number].push((gpu, rank));
         }
-        Self { servers, represents: None }
+        Self { servers, machine_gpus: None, represents: None }
+    }
+
+    /// The same servers; those that are NVLink domains of several machines have so many GPUs in each.
+    #[must_use]
+    pub fn of_machines(self, machine_gpus: Option<u32>) -> Self {
+        Self { machine_gpus, ..self }
     }
 
     /// The same servers, which stand for so many equal ones. In rings of all-reduce, all-gather and

@@ -11,7 +11,8 @@
 //! - NVLS: switches of the domain reduce and multicast. A GPU exchanges with them; a message to the next GPU
 //!   stands for that. In an all-reduce it sends all its data, of which the switches pass the sums to one GPU for
 //!   each part, and then the sum of its part, which they pass to all. An all-gather or reduce-scatter is half of
-//!   that: all data arrive at each GPU, or leave it.
+//!   that: all data arrive at each GPU, or leave it. If only some GPUs have parts (NCCL has 32 heads), a message
+//!   of others, which wait for these, stands for that and is as large.
 
 use super::{NcclAlgorithm, NcclOneServer, NcclProtocol, cycles_of};
 use crate::patterns::{Lane, Tree};
@@ -44,7 +45,7 @@ pub(super) fn volume(config: &NcclOneServer, collective: &str, shape: &Shape, ra
             (run.count(|bytes| edges * run.parts(bytes)), wire(data).saturating_mul(edges), edges)
         }
         (NcclAlgorithm::Nvls, _) => {
-            let sums = if run.returns_sums() { data } else { 0 };
+            let sums = if run.returns_sums() { run.count(|bytes| run.sums(bytes)) } else { 0 };
             let each = if run.returns_sums() { 2 * gpus } else { gpus };
             (run.count(|_| each), data.saturating_mul(gpus).saturating_add(sums), each)
         }
@@ -138,6 +139,14 @@ impl<'a> Run<'a> {
 
     fn each_loop(&self) -> impl Iterator<Item = u64> {
         self.loops().into_iter().flat_map(|(count, bytes)| repeat_n(bytes, count as usize))
+    }
+
+    /// Bytes of the messages by which GPUs return the sums of a loop.
+    fn sums(&self, loop_bytes: u64) -> u64 {
+        match self.config.heads {
+            Some(heads) => loop_bytes.div_ceil(heads.into()).saturating_mul(self.gpus()),
+            None => loop_bytes,
+        }
     }
 
     /// Messages of all loops.
@@ -256,7 +265,8 @@ impl<'a> Run<'a> {
             let all = Parts::new(bytes * self.gpus(), self.gpus());
             let mut received = self.exchange(&mut writer, 0, number, &all, &freed);
             if self.returns_sums() {
-                received = self.exchange(&mut writer, 1, number, &Parts::new(bytes, self.gpus()), &received);
+                let sums = Parts::new(self.sums(bytes), self.gpus());
+                received = self.exchange(&mut writer, 1, number, &sums, &received);
             }
             last.iter_mut().zip(received).for_each(|(last, received)| last.extend(received));
         }

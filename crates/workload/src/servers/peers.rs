@@ -3,7 +3,8 @@
 //! In round k of an all-to-all each rank sends to the k-th rank after it and receives from the k-th before
 //! it; NCCL works on a number of rounds at the same time, and starts the next when one has ended. With PXN
 //! data for a GPU on another rail first goes through the scale-up domain to the GPU of that rail, whose
-//! adapter sends it: the network carries it inside the rail. Messages inside a server are copies.
+//! adapter sends it: the network carries it inside the rail. In an NVLink domain of several machines that GPU
+//! is in the machine of the sender (NCCL 2.30 `src/graph/topo.cc`). Messages inside a server are copies.
 //!
 //! If two servers stand for all ([`ServerRanks::representing`]), each sends to the other what it sends to all,
 //! and so receives what it receives from all: the message of a pair of ranks arrives at the rank on the same
@@ -163,8 +164,9 @@ impl<'a> Places<'a> {
 
     /// The rank whose adapter sends data from `src` to `dst`: on the rail of the destination.
     fn proxy(&self, src: Rank, dst: Rank) -> Rank {
-        let ((server, _), (to_server, gpu)) = (self.of_rank[src.index()], self.of_rank[dst.index()]);
-        if server == to_server { src } else { self.servers.rank(server, gpu).unwrap_or(src) }
+        let ((server, own), (to_server, gpu)) = (self.of_rank[src.index()], self.of_rank[dst.index()]);
+        let near = self.servers.machine_gpus.map_or(gpu, |gpus| own - own % gpus + gpu % gpus);
+        if server == to_server { src } else { self.servers.rank(server, near).unwrap_or(src) }
     }
 }
 

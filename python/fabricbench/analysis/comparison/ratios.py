@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from fabricbench.analysis.summary.job_summary import COMPLETE, Summary
 from fabricbench.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.plan.jobs import STORAGE
+
+Verdict = Literal["better", "worse", "same"]
 
 PUBLISHED: Sequence[Metric] = [metric for metric in METRICS if metric.published]
 """Metrics that published tables have."""
@@ -71,7 +74,7 @@ class Change:
     first: float | None
     second: float | None
     ratio: float | None
-    verdict: str
+    verdict: Verdict | Literal[""]
 
     @property
     def has_values(self) -> bool:
@@ -95,7 +98,7 @@ def _change(metric: Metric, first: float | None, second: float | None, *, comple
     return Change(metric, first, second, ratio, _verdict(metric.direction, first, second))
 
 
-def _verdict(direction: Direction, first: float, second: float) -> str:
+def _verdict(direction: Direction, first: float, second: float) -> Verdict:
     if first == second or abs(second - first) < SAME_WITHIN * abs(first):
         return "same"
     is_lower = second < first

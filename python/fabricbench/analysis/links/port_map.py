@@ -96,9 +96,8 @@ def port_map(
     is_infiniband = fabric["link_layer"]["kind"] == "infiniband"
     topology = fabric["topology"]
     rails = topology["rails"] if topology["kind"] in RAILS else None
-    has_servers = bool(fabric.get("server"))
     rows = (
-        _row(description, rails, has_servers=has_servers, is_infiniband=is_infiniband)
+        _row(description, rails, fabric.get("server"), is_infiniband=is_infiniband)
         for description in described
     )
     players = {number: host for host in hosts for number in host["plays"]}
@@ -109,9 +108,13 @@ def port_map(
 
 
 def _row(
-    description: PortDescription, rails: int | None, *, has_servers: bool, is_infiniband: bool
+    description: PortDescription,
+    rails: int | None,
+    server: Mapping[str, Any] | None,
+    *,
+    is_infiniband: bool,
 ) -> PortRow:
-    chassis, port = _place(description, rails, has_servers=has_servers)
+    chassis, port = _place(description, rails, server)
     sources, destinations = description["source_ports"], description["destination_qps"]
     has_sources, has_destinations = sources["count"] > 0 and not is_infiniband, destinations["count"] > 0
     row = PortRow(
@@ -147,14 +150,22 @@ def _row(
     return replace(row, lid=description["lid"], **no_ip)
 
 
-def _place(description: PortDescription, rails: int | None, *, has_servers: bool) -> tuple[str, str]:
-    """Return chassis and port; for servers, and for hosts on rails, the server and its adapter."""
-    if has_servers:
-        return f"server{description['host_number']}", f"nic{description['host_port']}"
+def _place(
+    description: PortDescription, rails: int | None, server: Mapping[str, Any] | None
+) -> tuple[str, str]:
+    """Return chassis and port; for servers, and for hosts on rails, the server and its adapter.
+
+    Of an NVLink domain it is the server of the domain that has the adapter.
+    """
+    if server:
+        first = description["host_number"] * server["adapters"]
+        of_machine = server["adapters"] // server.get("machines", 1)
+        number, adapter = divmod(first + description["host_port"], of_machine)
+        return f"server{number}", f"nic{adapter}"
     if rails is None:
         return description["host"], f"port{description['host_port']}"
-    server, adapter = divmod(description["host_number"], rails)
-    return f"server{server}", f"nic{adapter}" if description["host_port"] == 0 else f"gpu{adapter}"
+    number, adapter = divmod(description["host_number"], rails)
+    return f"server{number}", f"nic{adapter}" if description["host_port"] == 0 else f"gpu{adapter}"
 
 
 def _played(row: PortRow, host: Mapping[str, Any]) -> PortRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -206,9 +207,14 @@ def compute_ps(job: Mapping[str, Any]) -> int:
 
 
 def line_rate_bps(run_spec: Mapping[str, Any]) -> int:
-    """Return the line rate of a host over its ports in all planes, or of an adapter of a server [bit/s]."""
-    topology = run_spec["fabric"]["topology"]
-    return int(topology["host_link"]["rate_bps"] * topology.get("planes", 1))
+    """Return the line rate of a host over its ports in all planes, or of an adapter of a server [bit/s].
+
+    An adapter has that of PCIe if its port is faster.
+    """
+    fabric = run_spec["fabric"]
+    topology, server = fabric["topology"], fabric.get("server") or {}
+    rate_bps = min(topology["host_link"]["rate_bps"], server.get("bus_rate_bps", math.inf))
+    return int(rate_bps * topology.get("planes", 1))
 
 
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:

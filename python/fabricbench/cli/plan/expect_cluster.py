@@ -90,7 +90,7 @@ def cluster_of(options: ClusterOptions) -> Cluster:
     return Cluster(
         options.cluster,
         options.servers,
-        options.topology or default_topology(options.servers),
+        options.topology or default_topology(options.cluster, options.servers),
         options.switch,
         options.nccl or NCCL_VERSION,
         parse_variables(options.variables or ()),
@@ -110,7 +110,7 @@ def expect_cluster(
     ignored = cluster.check()
     if ignored:
         note(f"ignored, as they change neither graphs nor choices here: {', '.join(ignored)}")
-    if cluster.is_sprayed and cluster.servers > 1:
+    if cluster.is_sprayed and cluster.nodes > 1:
         note("EFA's SRD is approximated by RoCE whose packets are sprayed, with selective recovery")
     try:
         times = run_cluster(cluster, collectives, options.sizes or SIZES, seeds, overrides)

@@ -28,6 +28,8 @@ from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_
 from fabricbench.explaining.text import explanation_json as explanation_as_json, explanation_text as file_text
 from fabricbench.importing import Source, SwitchCounters, UserFacts, switch_counters
 from fabricbench.plan.cluster import Cluster
+from fabricbench.plan.devices.json_text import content_of
+from fabricbench.plan.devices.nccl_graphs import graphs_of
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
@@ -123,6 +125,12 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "--nccl", metavar="VERSION", help="NCCL of the cluster; the version of the log by default."
         ),
     ] = None,
+    graphs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.xml", help="Of a file: NCCL's graphs of a host, as NCCL_GRAPH_DUMP_FILE has them."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -164,6 +172,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             hardware_of(adapters, rate),
             _switches(counters or (), before or (), uplinks or ()),
             uplinks or (),
+            graphs_of(content_of(graphs, str(graphs)), str(graphs)) if graphs is not None else (),
         )
         _explain_file(source, file_options, Workspace.open(workspace, create=True), output, out)
         return
@@ -177,6 +186,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         "servers": servers,
         "topology": topology,
         "nccl": version,
+        "graphs": graphs,
         "out": out,
     }
     _check_is_trial(trial, **options_for_files, counters=counters, before=before, uplinks=uplinks)

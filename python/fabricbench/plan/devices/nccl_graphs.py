@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Final
 
 from fabricbench.plan.devices.fragment import NOT_IN_FILE, Fragment, Value
+from fabricbench.plan.devices.json_text import text_of
 from fabricbench.plan.devices.nccl_topology import SERVERS, rails_topology
-from fabricbench.plan.devices.nccl_xml import Element
+from fabricbench.plan.devices.nccl_xml import Element, read_xml
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.words import counted
@@ -25,6 +26,7 @@ TAG: Final = "graphs"
 """The outermost element."""
 _PATTERNS: Final = ("balanced tree", "split tree", "tree", "ring", "NVLS", "CollNet direct")
 """Patterns from 1 on (NCCL, `src/include/graph.h`)."""
+_TREES: Final = ("balanced tree", "split tree", "tree")
 _COLLNET_CHAIN: Final = 2
 """Id of the graph of CollNet's chain, whose pattern is a tree's."""
 _PATH_TYPES: Final = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
@@ -47,8 +49,16 @@ class _Channel:
 
 
 @dataclass(frozen=True)
-class _Graph:
-    """A graph, with speeds of a channel [GB/s]."""
+class Graph:
+    """A graph of a host.
+
+    Attributes:
+        name: Its pattern.
+        channels: Its channels.
+        speed_intra: Speed of a channel between GPUs [GB/s].
+        speed_inter: The same to adapters [GB/s].
+        types: Types of the worst paths between GPUs and to adapters, as NCCL logs them.
+    """
 
     name: str
     channels: tuple[_Channel, ...]
@@ -56,12 +66,32 @@ class _Graph:
     speed_inter: float
     types: str
 
+    @property
+    def algorithm(self) -> str:
+        """NCCL's algorithm; empty for those of CollNet."""
+        words = {"ring": "Ring", "NVLS": "NVLS"} | dict.fromkeys(_TREES, "Tree")
+        return words.get(self.name, "")
+
     def text(self) -> str:
         """Return it as text: channels, speeds and types of paths as NCCL logs them."""
         if not self.channels:
             return f"{self.name}: none"
         speeds = f"{self.speed_intra:g}/{self.speed_inter:g} GB/s"
         return f"{self.name}: {counted(len(self.channels), 'channel')} of {speeds}, {self.types}"
+
+
+def graphs_of(content: bytes, source: str) -> list[Graph]:
+    """Return the graphs of a file.
+
+    Raises:
+        PlanError: It is no file of graphs, or has errors.
+    """
+    outermost = read_xml(text_of(content, source), source)
+    if outermost.tag != TAG:
+        place = Place(source, outermost.line, 1)
+        hint = "NCCL_GRAPH_DUMP_FILE writes it"
+        raise PlanError([Problem(place, "", f"<{outermost.tag}>", f"<{TAG}>", hint)])
+    return Graphs(outermost, source).graphs
 
 
 class Graphs:
@@ -83,7 +113,7 @@ class Graphs:
         field = ".".join(part for part in (element.tag, name) if part)
         self.problems.append(Problem(Place(self.source, element.line, 1), field, actual, allowed))
 
-    def _graph(self, element: Element) -> _Graph:
+    def _graph(self, element: Element) -> Graph:
         number = self._number(element, "id", 0, _CHANNELS_MAX)
         pattern = self._number(element, "pattern", 1, len(_PATTERNS))
         count = self._number(element, "nchannels", 0, _CHANNELS_MAX)
@@ -91,7 +121,7 @@ class Graphs:
         if count != len(channels):
             self._refuse(element, "nchannels", str(count), f"{len(channels)}, the number of `channel`")
         is_chain = number == _COLLNET_CHAIN
-        return _Graph(
+        return Graph(
             "CollNet chain" if is_chain else _PATTERNS[pattern - 1],
             channels,
             self._speed(element, "speedintra"),

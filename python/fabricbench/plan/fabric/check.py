@@ -12,6 +12,7 @@ from fabricbench.plan.fabric.custom_topology import Custom, check_custom
 from fabricbench.plan.fabric.failures import check_failures
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fabric.nic import Nic
+from fabricbench.plan.fabric.node import ADAPTERS_MAX, UNEQUAL_DOMAINS, domains_allowed
 from fabricbench.plan.fabric.pins import check_pinned_steps
 from fabricbench.plan.fabric.server import server_problems
 from fabricbench.plan.fabric.switches.check import check_chips, check_markers, check_pools, check_scheduled
@@ -168,15 +169,26 @@ def _check_server(fabric: Fabric) -> Iterator[FieldProblem]:
         yield FieldProblem(
             (*_SERVER, "scale_up"), "none", "a scale-up domain: servers without one are not modelled"
         )
-    elif server.scale_up.servers > 1:
-        actual = f"a domain of {server.scale_up.servers} servers"
-        hint = "domains of several servers are not modelled in runs yet; `fabricbench nccl` has them"
-        yield FieldProblem((*_SERVER, "scale_up", "servers"), actual, "1", hint)
+    else:
+        yield from _check_domains(fabric)
     if "shared_memory" in fabric.model_fields_set:
         actual = "shared memory of servers with GPUs"
         yield FieldProblem(
             ("fabric", "shared_memory"), actual, "none", "`fabric.server.scale_up` replaces it"
         )
+
+
+def _check_domains(fabric: Fabric) -> Iterator[FieldProblem]:
+    """Check that all scale-up domains have equally many servers, and not too many adapters."""
+    node, servers = fabric.node, fabric.server_count
+    assert node is not None, "the caller checks it"
+    path: FieldPath = (*_SERVER, "scale_up", "servers")
+    if servers % node.servers:
+        actual = f"{counted(servers, 'server')} in domains of {node.servers}"
+        yield FieldProblem(path, actual, domains_allowed(node.servers), UNEQUAL_DOMAINS)
+    elif node.nics > ADAPTERS_MAX:
+        actual = f"domains of {counted(node.nics, 'adapter')}"
+        yield FieldProblem(path, actual, f"at most {ADAPTERS_MAX} adapters")
 
 
 def server_warnings(plan: Plan) -> Iterator[FieldProblem]:
@@ -190,10 +202,19 @@ def server_warnings(plan: Plan) -> Iterator[FieldProblem]:
         actual = f"{plan.fabric.load_balancing.kind} with adapters whose transport, SRD, sprays packets"
         hint = "`spray-random` with `transport.recovery: selective` is the nearest to it"
         yield FieldProblem(("fabric", "load_balancing"), actual, hint=hint)
+    bus_bps = server.bus_bps()
+    if bus_bps is not None and bus_bps < rate_bps and uses_network:
+        actual = f"adapters at {units.format_rate(rate_bps)}, of which PCIe moves {_rounded(bus_bps)}"
+        yield FieldProblem((*_SERVER, "nic", "pcie_rate"), actual, hint="`pcie_rate` states another rate")
     if server.nic.rate_bps != rate_bps:
         actual = f"adapters of {units.format_rate(server.nic.rate_bps)}"
         actual += f", which run at {units.format_rate(rate_bps)}, the rate of `fabric.topology.host_link`"
         yield FieldProblem(_SERVER, actual, hint="give both the same rate")
+
+
+def _rounded(rate_bps: int) -> str:
+    """Return a rate in Gb/s with a decimal at most."""
+    return f"{round(rate_bps / 1e9, 1):g}Gbps"
 
 
 def check_fabric(plan: Plan) -> Iterator[FieldProblem]:

@@ -12,6 +12,7 @@ from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.fabric.load_balancing import LoadBalancing
 from fabricbench.plan.fabric.nic import Clocks, Nic
+from fabricbench.plan.fabric.node import Node
 from fabricbench.plan.fabric.server import Server, ServerForms, fill_server
 from fabricbench.plan.fabric.switches.model import (
     SECTIONS,
@@ -77,6 +78,7 @@ class Fabric(PlanModel):
         description=(
             "Servers with GPUs, whose adapters are the hosts of the topology, as many in a row as a server "
             "has: a shipped server, a file of one, a mapping of fields, or `none`: hosts are no servers. "
+            "`scale_up.servers` servers in a row are an NVLink domain; fewer in all are one. "
             "Fields that are left out are those of `dgx-h100`, with adapters of the rate of `host_link`. "
             "Default: on rails, without `scale_up_link`, `rails` GPUs and adapters; else `none`. Source: "
             "NVIDIA DGX H100 data sheet."
@@ -175,15 +177,27 @@ class Fabric(PlanModel):
         return with_switch_settings(with_infiniband_defaults(fill_server(data)))
 
     @property
-    def host_count(self) -> int:
-        """Number of hosts of a run: servers, or hosts of the topology."""
+    def server_count(self) -> int:
+        """Number of servers, or of hosts of the topology."""
         adapters = 1 if self.server is None else max(self.server.nics, 1)
         return self.topology.host_count // adapters
 
     @property
+    def node(self) -> Node | None:
+        """A node of NCCL: a server, or the servers that a scale-up domain joins; none without servers."""
+        if self.server is None:
+            return None
+        return Node(self.server, max(1, min(self.server.domain_servers, self.server_count)))
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts of a run: nodes of servers, or hosts of the topology."""
+        return self.server_count // (1 if self.node is None else self.node.servers)
+
+    @property
     def rank_count(self) -> int:
         """Number of GPUs of all servers, or of hosts without servers."""
-        return self.host_count * (1 if self.server is None else self.server.gpus)
+        return self.host_count * (1 if self.node is None else self.node.gpus)
 
     @property
     def set_ups(self) -> Iterator[tuple[FieldPath, SwitchSections]]:
@@ -218,9 +232,9 @@ class Fabric(PlanModel):
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
         }
-        if self.server is not None:
-            spec["server"] = self.server.run_spec()
-            spec["shared_memory"] = self.server.domain_spec()
+        if self.node is not None:
+            spec["server"] = self.node.run_spec(self.topology.host_link.rate_bps)
+            spec["shared_memory"] = self.node.server.domain_spec()
         settings = [own.run_spec(data_priority, has_release=has_release) for own in self.switch_settings]
         common = spec["switch"]
         if any(own[name] != common[name] for own in settings for name in SECTIONS):

@@ -16,10 +16,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema
 
-from fabricbench.plan._run_spec import ServerSpec, SharedMemorySpec
+from fabricbench.plan._run_spec import SharedMemorySpec
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.errors import FieldProblem
 from fabricbench.plan.fabric.cables import HostLink
+from fabricbench.plan.fabric.pcie import data_rate_bps
 from fabricbench.plan.fields.base import Named, PlanModel, shown
 from fabricbench.plan.fields.quantities import OneLine, Rate, Time
 from fabricbench.units import UnitError, describe, format_rate
@@ -134,6 +135,15 @@ class Adapter(PlanModel):
         ),
     )
     pcie: Generation = Field(description="Generation of PCIe whose 16 lanes are as fast as its own.")
+    pcie_rate_bps: Rate | None = Field(
+        default=None,
+        alias="pcie_rate",
+        description=(
+            "Rate at which PCIe moves frames between memory and adapter, each way [bit/s]. Default: that of "
+            "16 lanes of `pcie`, or of the GPUs' generation if that is slower and they have no `c2c`: 26.5 "
+            "GB/s of generation 4, 53 of 5. Source: Neugebauer et al., SIGCOMM 2018."
+        ),
+    )
     gpu_direct: bool = Field(default=True, description="GPUDirect RDMA is supported.")
 
 
@@ -197,9 +207,18 @@ class Server(PlanModel):
             )
         return tuple((gpu * self.nics // self.gpus,) if self.nics else () for gpu in range(self.gpus))
 
-    def run_spec(self) -> ServerSpec:
-        """Return the server for the engine."""
-        return {"adapters": self.nics, "adapters_of_gpu": [list(nics) for nics in self.nics_by_gpu()]}
+    def bus_bps(self) -> int | None:
+        """Return the rate of PCIe between memory and an adapter [bit/s]; none without adapters."""
+        if self.nic is None or self.nic.pcie_rate_bps is not None:
+            return None if self.nic is None else self.nic.pcie_rate_bps
+        has_c2c = self.c2c_bps is not None
+        generation = self.nic.pcie if has_c2c else min(self.nic.pcie, self.pcie.generation)
+        return data_rate_bps(generation)
+
+    @property
+    def domain_servers(self) -> int:
+        """Most servers that one scale-up domain joins."""
+        return 1 if self.scale_up is None else self.scale_up.servers
 
     def domain_spec(self) -> SharedMemorySpec:
         """Return the scale-up domain for the engine: the memory by which ranks of a server send."""
@@ -238,7 +257,7 @@ class Server(PlanModel):
             "cpus": self.cpu.numa_nodes,
             "processor": processor_name(self.cpu.processor),
             "peer_to_peer": self.peer_to_peer,
-            "hosts": 1 if self.scale_up is None else self.scale_up.servers,
+            "hosts": self.domain_servers,
         }
 
     def _nvlink(self) -> Any:
@@ -335,12 +354,17 @@ def _shipped(name: str) -> dict[str, Any]:
     return read_file(shipped_servers()[name], name).data
 
 
+_GENERATIONS: Final = (("pcie", "nic"), ("generation", "pcie"))
+"""Fields of a server with generations of PCIe, by name and part."""
+
+
 def fill_server(fabric: Any) -> Any:
     """Return a fabric as written with its server, complete: the default one where it names none.
 
     On topologies with rails a server has a GPU and an adapter for each rail by default; with the links of a
     scale-up switch in the topology, and on other topologies, hosts are no servers by default. Fields that a
     server leaves out are those of `DEFAULT_SERVER`, and the rate of its adapters is that of the hosts' links.
+    So is that of PCIe, unless the server states a generation.
     """
     topology = fabric.get("topology") if isinstance(fabric, dict) else None
     if not isinstance(topology, dict):
@@ -358,11 +382,14 @@ def fill_server(fabric: Any) -> Any:
     count = rails if rails is not None else default["gpus"]
     link = topology.get("host_link", {})
     rate = link.get("rate", HostLink.model_fields["rate_bps"].default) if isinstance(link, dict) else link
+    nic = default["nic"] | {"rate": rate}
+    if not any(name in written[part] for name, part in _GENERATIONS if isinstance(written.get(part), dict)):
+        nic |= {"pcie_rate": rate}
     defaults = {
         **{name: default[name] for name in ("compute_capability", "scale_up", "pcie", "cpu")},
         "gpus": count,
         "nics": count if rails is not None else written.get("gpus", count),
-        "nic": default["nic"] | {"rate": rate},
+        "nic": nic,
     }
     return fabric | {
         "server": {name: _merged(defaults[name], written.get(name)) for name in defaults}

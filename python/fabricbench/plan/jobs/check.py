@@ -184,10 +184,10 @@ def _first_rank_problem(
     plan: Plan, document: Document, index: int, storage_of_host: dict[int, str]
 ) -> FieldProblem | None:
     """Return the problem of the first rank of a job whose host it cannot have."""
-    rank_count, job, server = plan.fabric.rank_count, plan.jobs[index], plan.fabric.server
+    rank_count, job, node = plan.fabric.rank_count, plan.jobs[index], plan.fabric.node
     hosts, path = range(rank_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
-    noun, gpus_per_host = ("host", 1) if server is None else ("GPU", server.gpus)
-    if server is not None and job.processes_per_host > 1:
+    noun, gpus_per_host = ("host", 1) if node is None else ("GPU", node.gpus)
+    if node is not None and job.processes_per_host > 1:
         actual, hint = f"{job.processes_per_host} on servers", "`ranks` are GPUs, with a process each"
         return FieldProblem(("jobs", index, "processes_per_host"), actual, "1", hint)
     if len(hosts) > rank_count:
@@ -204,10 +204,10 @@ def _first_rank_problem(
             # `check_storage` reports it with the field, clients or targets.
             return None
         if host in seen:
-            hint = "" if server else "`processes_per_host` puts several ranks on each host"
+            hint = "" if node else "`processes_per_host` puts several ranks on each host"
             return FieldProblem(rank_path, f"{noun} {host} twice", f"each {noun} once", hint)
         if job.storage and (owner := storage_of_host.get(host // gpus_per_host)):
-            actual = f"{noun} {host}, {'on a server that' if server else 'which'} storage job `{owner}` has"
+            actual = f"{noun} {host}, {'on a server that' if node else 'which'} storage job `{owner}` has"
             return FieldProblem(rank_path, actual, "hosts of no other storage job")
         seen.add(host)
     return None

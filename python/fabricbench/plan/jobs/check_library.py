@@ -11,13 +11,13 @@ from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs.library import FlatRing, Nccl, NoLibrary, honoured, transport_fields
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.nccl_run import (
+    JobNodes,
     choices,
     has_nccl,
     is_modelled,
     nccl_of,
     obstacle,
     qp_mode,
-    server_count,
 )
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_sizes, trial_sizes
@@ -82,9 +82,14 @@ def _check_choices(plan: Plan, job: Job, nccl: Nccl, path: FieldPath) -> Iterato
             field = ("version",) if error.field == "version" else ("env", error.field)
             yield FieldProblem((*path, *field), f'"{error.found}"', error.allowed)
             return
+        if answer["nodes"] != JobNodes.of(plan, job).count:
+            actual = f"NCCL {nccl.version} that takes each server of a scale-up domain for a node"
+            hint = "domains of several servers need NCCL 2.20, and no NCCL_MNNVL_ENABLE=0"
+            yield FieldProblem(path, actual, "each domain as a node", hint)
+            return
         chosen = answer["operations"][0]["chosen"]
         if chosen is None:
-            place = "on one server" if server_count(plan, job) == 1 else "over several servers"
+            place = "on one server" if JobNodes.of(plan, job).count == 1 else "over several servers"
             actual = f"variables that allow no algorithm and protocol of {job.collective} {place}"
             yield FieldProblem((*path, "env"), actual, "NCCL_ALGO and NCCL_PROTO with one")
             return

@@ -54,17 +54,18 @@ def _check_hosts(job: Job, storage: Storage, path: FieldPath) -> Iterator[FieldP
 
 
 def _check_servers(plan: Plan, job: Job, storage_path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that no server has two clients or targets: queue pairs of storage are between hosts."""
-    server = plan.fabric.server
-    if server is None or job.storage is None:
+    """Check that no node has two clients or targets: queue pairs of storage are between hosts."""
+    node = plan.fabric.node
+    if node is None or job.storage is None:
         return
     seen: set[int] = set()
     for name, gpus in (("clients", job.storage.clients or ()), ("targets", job.storage.targets or ())):
         for gpu in gpus:
-            host = gpu // server.gpus
+            host = gpu // node.gpus
             if host in seen:
-                actual = f"GPU {gpu}, on a server that has a client or target"
-                yield FieldProblem((*storage_path, name), actual, "one GPU of each server")
+                noun = "server" if node.servers == 1 else "scale-up domain"
+                actual = f"GPU {gpu}, on a {noun} that has a client or target"
+                yield FieldProblem((*storage_path, name), actual, f"one GPU of each {noun}")
                 return
             seen.add(host)
 

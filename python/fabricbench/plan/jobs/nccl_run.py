@@ -6,20 +6,24 @@ The rules choose algorithm, protocol, channels and chunks for each data size; se
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import NcclChannel, NcclConfig, NcclProtocol
+from fabricbench.plan.fabric.node import Node
 from fabricbench.plan.fabric.server import MBYTE_BITS
 from fabricbench.plan.jobs.library import Library, Nccl, NoLibrary
-from fabricbench.plan.jobs.places import gpus_by_server, rank_places
+from fabricbench.plan.jobs.places import gpus_by_server
 from fabricbench.plan.sweep.sizes import job_sizes, trial_sizes
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import NcclAnswer, NcclChosen
-    from fabricbench.plan.fabric.server import Server
+    from fabricbench.plan.fabric.server import ScaleUp, Server
     from fabricbench.plan.jobs.model import Job
     from fabricbench.plan.model import Plan
 
@@ -48,15 +52,15 @@ _SLICE_STEPS: Final = 2
 """Steps of a slice of a ring with the protocol Simple."""
 _PROTOCOLS: Final[Mapping[str, NcclProtocol]] = {"LL": "ll", "LL128": "ll128", "Simple": "simple"}
 _NAMES: Final[Mapping[str, str]] = {"Ring": "ring", "Tree": "tree", "NVLS": "nvls", "NVLSTree": "nvls-tree"}
-"""Algorithms that the engine runs, by NCCL's name; NVLS on one server."""
+"""Algorithms that the engine runs, by NCCL's name; NVLS on one node."""
 PEERS: Final = "peers"
 """Name of transfers between ranks, which have no algorithm of NCCL."""
 
 
 def obstacle(plan: Plan, job: Job) -> str:
     """Return why NCCL does not run a job, in words; empty if it does."""
-    server = plan.fabric.server
-    if server is None:
+    node = plan.fabric.node
+    if node is None:
         return "hosts that are no servers with GPUs"
     if job.arrivals is not None or job.storage is not None:
         return "a storage job" if job.storage is not None else "open-loop traffic"
@@ -66,11 +70,70 @@ def obstacle(plan: Plan, job: Job) -> str:
         return f"algorithm {job.algorithm} of {job.collective}"
     if job.software != "none" or job.rendezvous is not None or job.copies_own_block:
         return "software, handshakes or copies of MPI"
-    gpus = gpus_by_server(rank_places(plan, job))
-    partial = next((one for one, own in gpus.items() if len(own) < server.gpus), None)
+    gpus = gpus_by_server(plan, job)
+    of_server = node.server.gpus
+    partial = next((one for one, own in gpus.items() if len(own) < of_server), None)
     if partial is not None:
-        return f"{len(gpus[partial])} of the {server.gpus} GPUs of server {partial}"
+        return f"{len(gpus[partial])} of the {of_server} GPUs of server {partial}"
+    if len(set(_servers_by_node(node, gpus).values())) > 1:
+        return "other servers of one scale-up domain than of another"
     return ""
+
+
+def _servers_by_node(node: Node, servers: Iterable[int]) -> dict[int, tuple[int, ...]]:
+    """Return the numbers of servers in each of their nodes, from their numbers in the fabric."""
+    places = [divmod(server, node.servers) for server in sorted(servers)]
+    return {number: tuple(server for _, server in group) for number, group in groupby(places, itemgetter(0))}
+
+
+@dataclass(frozen=True)
+class JobNodes:
+    """Nodes of a job that NCCL runs: servers, or the servers of the job in scale-up domains of several.
+
+    Attributes:
+        node: A node of the fabric.
+        servers: Servers of the job in each node, by their numbers in the node.
+        count: Number of nodes.
+    """
+
+    node: Node
+    servers: tuple[int, ...]
+    count: int
+
+    @classmethod
+    def of(cls, plan: Plan, job: Job) -> JobNodes:
+        """Return the nodes of a job."""
+        node = plan.fabric.node
+        assert node is not None, "`obstacle` names it"
+        by_node = _servers_by_node(node, gpus_by_server(plan, job))
+        return cls(node, next(iter(by_node.values())), len(by_node))
+
+    @property
+    def server(self) -> Server:
+        """Each server."""
+        return self.node.server
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the job on a node."""
+        return len(self.servers) * self.server.gpus
+
+    def query(self, rate_bps: int) -> dict[str, Any]:
+        """Return them as NCCL's rules read them, in the core's JSON, with adapters of a rate."""
+        server = self.server.with_adapters_of(rate_bps)
+        return {
+            "hardware": {"regular": Node(server, len(self.servers)).hardware()},
+            "servers": self.count * len(self.servers),
+        }
+
+    def adapter(self, number: int) -> int:
+        """Return the number of an adapter in the node of the fabric, from that among the job's of a node."""
+        server, nic = divmod(number, self.server.nics)
+        return self.servers[server] * self.server.nics + nic
+
+    def gpu_of(self, adapter: int) -> int:
+        """Return the first GPU near an adapter, by their numbers in the node of the fabric."""
+        return next(gpu for gpu, own in enumerate(self.node.nics_by_gpu()) if adapter in own)
 
 
 def nccl_of(plan: Plan, job: Job) -> Nccl | None:
@@ -88,11 +151,6 @@ def nccl_of(plan: Plan, job: Job) -> Nccl | None:
 def has_nccl(plan: Plan) -> bool:
     """Whether NCCL runs a job of the plan."""
     return any(nccl_of(plan, job) is not None for job in plan.jobs)
-
-
-def server_count(plan: Plan, job: Job) -> int:
-    """Return the number of servers with ranks of a job."""
-    return len({server for server, _ in rank_places(plan, job)})
 
 
 def qp_mode(plan: Plan) -> Literal["per_chunk", "per_pair"]:
@@ -113,14 +171,11 @@ def choices(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> NcclAnswer:
     Raises:
         SpecError: The rules of the version are not known, or a variable does not take its value.
     """
-    server = plan.fabric.server
-    assert server is not None, "`obstacle` names it"
     variables = dict(nccl.env)
     if job.algorithm is not None:
         variables.setdefault("NCCL_ALGO", ALGORITHMS[job.collective][job.algorithm])
     query = {
-        "hardware": {"regular": server.with_adapters_of(plan.fabric.topology.host_link.rate_bps).hardware()},
-        "servers": server_count(plan, job),
+        **JobNodes.of(plan, job).query(plan.fabric.topology.host_link.rate_bps),
         "version": nccl.version,
         "variables": list(variables.items()),
         "traffic": _TRAFFIC[job.collective],
@@ -140,9 +195,8 @@ def _answer(query_json: str) -> NcclAnswer:
 
 def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, NcclConfig]:
     """Return the name of NCCL's algorithm for a data size, and the collective as the engine runs it."""
-    server, answer = plan.fabric.server, choices(plan, job, nccl, data_bytes)
-    chosen = answer["operations"][0]["chosen"]
-    assert server is not None, "`obstacle` names it"
+    nodes, answer = JobNodes.of(plan, job), choices(plan, job, nccl, data_bytes)
+    chosen, latency_ps = answer["operations"][0]["chosen"], _scale_up(nodes).latency_ps
     assert chosen is not None, "`check_library` refuses variables that allow nothing"
     protocol = _PROTOCOLS[chosen["protocol"]]
     if chosen["algorithm"] is None:
@@ -152,58 +206,59 @@ def run_of(plan: Plan, job: Job, nccl: Nccl, data_bytes: int) -> tuple[str, Nccl
             "concurrent": chosen["concurrent_peers"] or 1,
             "channels": chosen["channels"],
             "chunk_bytes": chosen["chunk_bytes"],
-            "pxn": _has_pxn(server, nccl.env),
-            "scale_up": {"rate_bps": _gpu_bps(server, answer), "latency_ps": _latency_ps(server)},
+            "pxn": answer["pxn"],
+            "scale_up": {"rate_bps": _gpu_bps(nodes, answer), "latency_ps": latency_ps},
         }
     algorithm = _NAMES[chosen["algorithm"]]
     is_ring, is_nvls = algorithm == "ring", algorithm in {"nvls", "nvls-tree"}
-    rate_bps = _gpu_bps(server, answer, is_nvls=is_nvls)
+    rate_bps = _gpu_bps(nodes, answer, is_nvls=is_nvls)
     common = {
         "protocol": protocol,
         "chunk_bytes": chosen["chunk_bytes"],
         "slice_bytes": chosen["slice_bytes"],
         "window_messages": _STEPS // (_SLICE_STEPS if is_ring and protocol == "simple" else 1),
     }
-    if server_count(plan, job) == 1:
+    gpus, heads = nodes.gpus, len(answer["nvls_nics"])
+    if nodes.count == 1:
+        few_heads = {"heads": heads} if is_nvls and heads < gpus else {}
         return algorithm, {  # type: ignore[return-value]
             "kind": "one-server",
             "algorithm": algorithm,
             "channels": chosen["channels"],
-            "scale_up": {"rate_bps": rate_bps, "latency_ps": _latency_ps(server)},
+            "scale_up": {"rate_bps": rate_bps, "latency_ps": latency_ps},
+            **few_heads,
             **common,
         }
-    # With NVLS a GPU sends all its data to the switch, and 1/g of the sums. In rings and chains of g GPUs the
-    # last one sends to the network: a GPU sends (g - 1)/g of all channels inside its server. A single GPU has
-    # no hops.
-    gpus = server.gpus
-    rate_bps = int(rate_bps / (1 + 1 / gpus)) if is_nvls else rate_bps * gpus // max(1, gpus - 1)
+    # With NVLS a GPU sends all its data to the switch, and the sums of its head. In rings and chains of g
+    # GPUs the last one sends to the network: a GPU sends (g - 1)/g of all channels inside its node. A single
+    # GPU has no hops.
+    rate_bps = int(rate_bps / (1 + 1 / heads)) if is_nvls else rate_bps * gpus // max(1, gpus - 1)
     scale_up = {
         "hops": 1 if is_nvls else gpus - 1,
         "rate_bps": rate_bps // chosen["channels"],
-        "latency_ps": _latency_ps(server),
+        "latency_ps": latency_ps,
     }
-    channels = _channels(server, answer, algorithm, chosen["channels"])
+    channels = _channels(nodes, answer, algorithm, chosen["channels"])
     kind = "ring" if is_ring else "tree"
     return algorithm, {"kind": kind, "channels": channels, "scale_up": scale_up, **common}  # type: ignore[return-value]
 
 
-def _gpu_bps(server: Server, answer: NcclAnswer, *, is_nvls: bool = False) -> int:
-    """Return the rate at which NCCL's kernels move data from a GPU to others of its server [bit/s].
+def _scale_up(nodes: JobNodes) -> ScaleUp:
+    """Return the scale-up domain of a node."""
+    assert nodes.server.scale_up is not None, "`check_server` refuses it"
+    return nodes.server.scale_up
+
+
+def _gpu_bps(nodes: JobNodes, answer: NcclAnswer, *, is_nvls: bool = False) -> int:
+    """Return the rate at which NCCL's kernels move data from a GPU to others of its node [bit/s].
 
     It is that of NCCL's rules, which is below that of the data sheet (370.8 of 450 GB/s of Hopper); with NVLS
     at the rules' efficiency.
     """
-    assert server.scale_up is not None, "`check_server` refuses it"
-    rate_bps = server.scale_up.rate_bps
+    rate_bps = _scale_up(nodes).rate_bps
     if answer["nvlink_of_gpu"] is not None:
         rate_bps = min(rate_bps, answer["nvlink_of_gpu"] * MBYTE_BITS)
     return int(rate_bps * answer["nvls_efficiency"]) if is_nvls else rate_bps
-
-
-def _latency_ps(server: Server) -> int:
-    """Return the latency between two GPUs of a server [ps]."""
-    assert server.scale_up is not None, "`check_server` refuses it"
-    return server.scale_up.latency_ps
 
 
 def is_modelled(chosen: NcclChosen) -> bool:
@@ -211,33 +266,26 @@ def is_modelled(chosen: NcclChosen) -> bool:
     return chosen["algorithm"] is None or chosen["algorithm"] in _NAMES
 
 
-def _channels(server: Server, answer: NcclAnswer, algorithm: str, count: int) -> list[NcclChannel]:
+def _channels(nodes: JobNodes, answer: NcclAnswer, algorithm: str, count: int) -> list[NcclChannel]:
     """Return the channels: each uses the adapters of a channel of the search in turn."""
     nics = answer[{"ring": "ring_nics", "tree": "tree_nics", "nvls-tree": "nvls_nics"}[algorithm]]  # type: ignore[literal-required]
-    alternate = algorithm == "ring" and _alternate(server, answer)
+    alternate = algorithm == "ring" and _alternate(nodes, answer)
     channels: list[NcclChannel] = []
     for channel in range(count):
-        receive, send = nics[channel % len(nics)]
+        receive, send = (nodes.adapter(nic) for nic in nics[channel % len(nics)])
         if alternate:
             send = receive
-        gpu = next(gpu for gpu, own in enumerate(server.nics_by_gpu()) if receive in own)
-        channels.append({"gpu": gpu, "receive_nic": receive, "send_nic": send})
+        channels.append({"gpu": nodes.gpu_of(receive), "receive_nic": receive, "send_nic": send})
     return channels
 
 
-def _alternate(server: Server, answer: NcclAnswer) -> bool:
-    """Whether every second server takes the ring of the pair, so that data leave and enter on one rail.
+def _alternate(nodes: JobNodes, answer: NcclAnswer) -> bool:
+    """Whether every second node takes the ring of the pair, so that data leave and enter on one rail.
 
-    Two rings of a pair then use each of their two adapters in both directions once on each server, as two
+    Two rings of a pair then use each of their two adapters in both directions once on each node, as two
     rings that each keep to one of them.
     """
     return any(
-        first != second - server.gpus
-        for first, second in ((ring[0], ring[server.gpus]) for ring in answer["rings"])
+        first != second - nodes.gpus
+        for first, second in ((ring[0], ring[nodes.gpus]) for ring in answer["rings"])
     )
-
-
-def _has_pxn(server: Server, variables: Mapping[str, str]) -> bool:
-    """Whether data for another rail go by the GPU of that rail, an NVLink neighbour."""
-    is_off = variables.get("NCCL_PXN_DISABLE") == "1" or variables.get("NCCL_P2P_PXN_LEVEL") == "0"
-    return server.scale_up is not None and not is_off

@@ -1,8 +1,9 @@
-"""Places of the ranks of a job: the host of each, and on servers its GPU."""
+"""Places of the ranks of a job: the host of each, and on servers, or NVLink domains of several, its GPU."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 def rank_places(plan: Plan, job: Job) -> list[tuple[int, int]]:
     """Return the host and the GPU of each rank of a job; the GPU is 0 without servers."""
     members = list(range(plan.fabric.rank_count)) if job.hosts is None else list(job.hosts)
-    server = plan.fabric.server
-    if server is not None:
-        places = [divmod(gpu, server.gpus) for gpu in members]
-        return _dealt(places) if job.mapping == "round-robin" else places
+    node = plan.fabric.node
+    if node is not None:
+        dealt = _dealt(members, node.server.gpus) if job.mapping == "round-robin" else members
+        return [divmod(gpu, node.gpus) for gpu in dealt]
     if job.mapping == "round-robin" or job.processes_per_host == 1:
         members = members * job.processes_per_host
     else:
@@ -25,18 +26,21 @@ def rank_places(plan: Plan, job: Job) -> list[tuple[int, int]]:
     return [(host, 0) for host in members]
 
 
-def _dealt(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _dealt(gpus: Sequence[int], of_server: int) -> list[int]:
     """Return the GPUs dealt out to their servers in turn, each server's in the order given."""
-    by_server: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place in places:
-        by_server[place[0]].append(place)
+    by_server: dict[int, list[int]] = defaultdict(list)
+    for gpu in gpus:
+        by_server[gpu // of_server].append(gpu)
     turns = zip_longest(*by_server.values())
-    return [place for turn in turns for place in turn if place is not None]
+    return [gpu for turn in turns for gpu in turn if gpu is not None]
 
 
-def gpus_by_server(places: list[tuple[int, int]]) -> dict[int, set[int]]:
-    """Return the GPUs of a job on each of its servers."""
+def gpus_by_server(plan: Plan, job: Job) -> dict[int, set[int]]:
+    """Return the GPUs of a job on each of its servers, by their numbers in the fabric and in the server."""
+    node = plan.fabric.node
+    assert node is not None, "the caller checks it"
     gpus: dict[int, set[int]] = defaultdict(set)
-    for server, gpu in places:
-        gpus[server].add(gpu)
+    for host, gpu in rank_places(plan, job):
+        server, own = divmod(host * node.gpus + gpu, node.server.gpus)
+        gpus[server].add(own)
     return dict(gpus)

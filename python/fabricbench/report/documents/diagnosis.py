@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from typing_extensions import TypedDict
 
 from fabricbench.analysis.causes.diagnosis import CAUSES, diagnose, unfinished_jobs, unhealthy_jobs
 from fabricbench.analysis.causes.finding import Finding, Remedy
@@ -18,10 +20,59 @@ from fabricbench.analysis.faults.losses import (
 )
 from fabricbench.analysis.faults.recovery import Recovery, Step, recoveries, steps
 from fabricbench.analysis.faults.unreached_failures import unreached_failures
-from fabricbench.analysis.links.uplinks import EgressDistribution, switch_uplinks
+from fabricbench.analysis.links.uplinks import EgressDistribution, Uplink, switch_uplinks
 from fabricbench.analysis.record.trial import Record
 from fabricbench.analysis.summary.reordering import Reordering, reorderings
 from fabricbench.store import Trial
+
+
+class RemedyJson(TypedDict):
+    """A remedy of a cause; `set` are fields of the plan, `options` the same for the command line."""
+
+    what: str
+    set: list[str]
+    options: str
+
+
+class SymptomJson(TypedDict):
+    """A symptom of a cause, or the same cause at another location."""
+
+    cause: str
+    sentence: str
+
+
+class FindingJson(TypedDict):
+    """A likely cause; `explained` is the fraction of the lost time, and those of a job do not overlap."""
+
+    cause: str
+    explained: float | None
+    sentence: str
+    where: list[str]
+    evidence: dict[str, Any]
+    under: list[SymptomJson]
+    remedies: list[RemedyJson]
+
+
+class UplinksJson(TypedDict):
+    """The uplinks of a switch; values that were not measured are null."""
+
+    switch: str
+    qps: str | None
+    qps_max_to_mean: float | None
+    bytes_max_to_mean: float | None
+    usage_percent: float | None
+    frames_delta: int | None
+    ecn_marked_below: int | None
+    uplinks: list[Uplink]
+
+
+class FabricJson(TypedDict):
+    """State of the fabric in a trial: uplinks, frames lost by cause, paused ports and priorities."""
+
+    uplinks: list[UplinksJson]
+    frames_lost: Mapping[str, int]
+    paused_ports: list[PausedPort]
+    pfc_by_priority: list[PriorityPauses]
 
 
 @dataclass(frozen=True)
@@ -115,7 +166,7 @@ def explained_text(finding: Finding) -> str:
     )
 
 
-def finding_object(finding: Finding) -> dict[str, Any]:
+def finding_object(finding: Finding) -> FindingJson:
     """Return a finding as its JSON object."""
     return {
         "cause": finding.cause,
@@ -128,12 +179,12 @@ def finding_object(finding: Finding) -> dict[str, Any]:
     }
 
 
-def remedy_object(remedy: Remedy) -> dict[str, Any]:
+def remedy_object(remedy: Remedy) -> RemedyJson:
     """Return a remedy as its JSON object; `set` is empty if no setting implements it."""
     return {"what": remedy.action, "set": list(remedy.changes), "options": remedy.options}
 
 
-def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:
+def distribution_object(distribution: EgressDistribution) -> UplinksJson:
     """Return the uplinks of a switch as their JSON object."""
     return {
         "switch": distribution.switch,
@@ -143,5 +194,5 @@ def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:
         "usage_percent": distribution.usage_percent,
         "frames_delta": distribution.frames_delta,
         "ecn_marked_below": distribution.ecn_marked_below,
-        "uplinks": [asdict(uplink) for uplink in distribution.uplinks],
+        "uplinks": list(distribution.uplinks),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from fabricbench.analysis.record.run_spec import MEASURED
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.store import Trial
@@ -16,6 +18,35 @@ NO_CHUNKS = (
 MEASURED_AND_SIMULATED = (
     "One was measured and the other simulated: parameters are compared as far as a benchmark prints them."
 )
+
+
+class PrintedJson(TypedDict):
+    """Values that a benchmark printed; those of its own columns are in `values`."""
+
+    time_us: float | None
+    time_us_min: float | None
+    time_us_max: float | None
+    rank_us_min: float | None
+    rank_us_max: float | None
+    gb_per_s: float | None
+    iterations: int | None
+    wrong: int | None
+    values: dict[str, str | int | float | bool | None]
+
+
+class MeasuredJson(TypedDict):
+    """Origin of a measured trial and the values that its benchmark printed."""
+
+    format: str
+    benchmark: str
+    version: str
+    command: str
+    file: str
+    sha256: str
+    line: int
+    placement: str
+    facts: dict[str, str | int | float | bool | None]
+    printed: PrintedJson
 
 
 def measured_facts(trial: Trial) -> list[tuple[str, str]]:

@@ -140,6 +140,10 @@ def port_map_text(rows: Sequence[PortRow], *, colour: bool) -> str:
     return f"{render(ports_table(rows), colour=colour)}\n\n{ABOUT}"
 
 
+PortRowJson = PortRow
+"""A rank at a host port."""
+
+
 def port_map_object(rows: Sequence[PortRow]) -> list[dict[str, Any]]:
     """Return the rows for JSON."""
     return [asdict(row) | {name: list(getattr(row, name)) for name in _LISTS} for row in rows]

@@ -38,15 +38,16 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
     Args:
         job: The job.
         others: All jobs of the table; those at other swept values may differ in their collective and ranks.
+            Of several names the heading has their number.
         with_variant: Whether the table is about one variant.
     """
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
     table_jobs = others if others and (facts.axes or nccl_text(job.job_spec)) else [job]
-    job_text = (
-        f"{variant}job {summary.job}: {_collective_text([table_job.summary for table_job in table_jobs])}"
-    )
+    names = {other.summary.job for other in others}
+    subject = f"{len(names)} jobs" if len(names) > 1 else f"job {summary.job}"
+    job_text = f"{variant}{subject}: {_collective_text([table_job.summary for table_job in table_jobs])}"
     other = [made(job.trial)] if made(job.trial) != SIMULATED else []
     return ", ".join([f"{facts.plan}{tag}", job_text, *round_text(job), *other])
 

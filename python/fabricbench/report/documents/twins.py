@@ -6,11 +6,13 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+from typing_extensions import TypedDict
 
 from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.analysis.summary.job_summary import Summary, summary_of
-from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
+from fabricbench.analysis.twins import Cause, Side, SlowPair, Trend, Twin, twin_of, with_trend
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text, value_text
@@ -26,6 +28,59 @@ NO_PARTNER: Final = "no complete trial of the simulator has this run spec"
 METRICS: Final = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s")
 """Compared metrics, those of nccl-tests."""
 _CAUSES: Final = 4
+
+
+_TrendJson = TypedDict("_TrendJson", get_type_hints(Trend))  # type: ignore[misc]
+_SlowPairJson = TypedDict("_SlowPairJson", get_type_hints(SlowPair))  # type: ignore[misc]
+
+
+class TrendJson(_TrendJson):
+    """Linear fit of the measured against the predicted times of a job."""
+
+    variant: str
+    job: str
+
+
+class SlowPairJson(_SlowPairJson):
+    """Ranks whose chunks took longest compared with the prediction."""
+
+    ratio: float
+
+
+class TwinSideJson(TypedDict):
+    """The measured or the predicted trial of a job, with the metrics that benchmarks report."""
+
+    id: str
+    backend: str
+    backend_version: str
+    status: str
+    completion_time_ms: float | None
+    algbw_gb_per_s: float | None
+    busbw_gb_per_s: float | None
+
+
+class TwinJson(TypedDict):
+    """A measured job and its prediction; `missing` is why there is none."""
+
+    job: str
+    variant: str
+    axes: dict[str, Any]
+    data_size_bytes: int
+    size: str
+    iteration: int
+    measured: TwinSideJson
+    predicted: TwinSideJson | None
+    deviation_percent: float | None
+    causes: list[Cause]
+    slowest: list[SlowPairJson]
+    missing: str | None
+
+
+class TwinsJson(TypedDict):
+    """The measured jobs of a run with their predictions, and the trend of each job."""
+
+    twins: list[TwinJson]
+    trends: list[TrendJson]
 
 
 class NoTwinError(Exception):

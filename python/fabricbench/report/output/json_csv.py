@@ -15,14 +15,29 @@ from fabricbench.analysis.faults.unreached_failures import unreached
 from fabricbench.analysis.summary.bandwidth import message_size
 from fabricbench.analysis.summary.job_summary import COLUMNS, Summary, result_row
 from fabricbench.analysis.summary.reordering import reordering_object
-from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, RATIOS, Scope
+from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Scope
 from fabricbench.report.documents.columns import shares_fabric
 from fabricbench.report.documents.comparison import Comparison, JobPair
-from fabricbench.report.documents.diagnosis import Insight, distribution_object, finding_object
+from fabricbench.report.documents.diagnosis import (
+    FabricJson,
+    Insight,
+    distribution_object,
+    finding_object,
+)
 from fabricbench.report.documents.fabric_metrics import OF_FABRIC
 from fabricbench.report.documents.measured import measured_object
 from fabricbench.report.documents.tcp import results_of
 from fabricbench.report.output import csv_escaping
+from fabricbench.report.output.json_types import (
+    ENGINE_MAXIMA,
+    ENGINE_SUMS,
+    ComparedMetricJson,
+    ComparedTrialJson,
+    ComparisonJson,
+    IdentityJson,
+    UnreachedFailureJson,
+    nested,
+)
 from fabricbench.results.axes import axis_names
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.reference_trials import Against
@@ -31,17 +46,6 @@ from fabricbench.searched import Searched
 from fabricbench.store import Trial
 from fabricbench.words import plan_value
 
-_IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")
-_ENGINE_SUMS = (
-    "packet_hops",
-    "events",
-    "fast_windows",
-    "exact_windows",
-    "fast_forward_ps",
-    "wall_s",
-    "cpu_s",
-)
-"""Counters and costs of the engine that are summed over trials."""
 _FABRIC = {f"fabric_{metric.name}": metric.name for metric in OF_FABRIC}
 """Columns of CSV for the whole fabric, each with its metric."""
 _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
@@ -80,13 +84,13 @@ def shown_json(jobs: Sequence[JobReport], insight: Insight | None, tags: Sequenc
         job_recoveries = (recovery for recovery in insight.recoveries if recovery.job == shown["job"])
         shown["recoveries"] = [recovery_object(recovery) for recovery in job_recoveries]
         shown["diagnosis"] = [finding_object(finding) for finding in insight.of_job(shown["job"])]
-    content["fabric"] = {
+    fabric: FabricJson = {
         "uplinks": [distribution_object(distribution) for distribution in insight.distributions],
         "frames_lost": insight.losses,
-        "paused_ports": [dataclasses.asdict(port) for port in insight.paused],
-        "pfc_by_priority": [dataclasses.asdict(priority) for priority in insight.priorities],
+        "paused_ports": list(insight.paused),
+        "pfc_by_priority": list(insight.priorities),
     }
-    return json.dumps(content, indent=2, allow_nan=False)
+    return json.dumps(content | {"fabric": fabric}, indent=2, allow_nan=False, default=dataclasses.asdict)
 
 
 def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
 def trial_object(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as its JSON object."""
     content = _identity(job.trial) | {"axes": dict(job.trial.facts.axes)}
-    content |= _nested(_own_row(job)) | _sizes(job.summary)
+    content |= nested(_own_row(job)) | _sizes(job.summary)
     content["fabric_metrics"] = {metric.name: job.summary.value(metric.name) for metric in OF_FABRIC}
     content["published"] = {
         deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
@@ -114,7 +118,7 @@ def trial_object(job: JobReport) -> dict[str, Any]:
     return content
 
 
-def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
+def _unreached_objects(trial: Trial) -> list[UnreachedFailureJson]:
     """Return the failures of the plan that were scheduled after the end of the trial."""
     end_ps = (trial.summary or {}).get("end_ps", 0)
     return [
@@ -126,7 +130,7 @@ def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
 def _alone_object(alone: Alone) -> dict[str, Any]:
     """Return the results of a job run alone, and the ratio of its results among others to them."""
     content = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
-    return content | _nested(result_row(alone.summary))
+    return content | nested(result_row(alone.summary))
 
 
 def _reference_object(against: Against) -> dict[str, Any]:
@@ -140,24 +144,23 @@ def _own_row(job: JobReport) -> dict[str, Any]:
     return row | dict.fromkeys(metric.name for metric in OF_FABRIC) if shares_fabric(job.trial) else row
 
 
-def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in BY_NAME and (group := BY_NAME[name].group):
-            content.setdefault(group, {})[name.removeprefix(f"{group}_")] = value
-        else:
-            content[name] = value
-    return content
-
-
 def _sizes(summary: Summary) -> dict[str, int]:
     """Return the data size of a job and its message size: the bytes per peer, or the input of a rank."""
     size = message_size(summary.collective, summary.ranks, summary.data_size_bytes)
     return {"data_size_bytes": summary.data_size_bytes, "message_size_bytes": size}
 
 
-def _identity(trial: Trial) -> dict[str, Any]:
-    return {name: getattr(trial.facts, name) for name in _IDENTITY}
+def _identity(trial: Trial) -> IdentityJson:
+    facts = trial.facts
+    return {
+        "id": facts.id,
+        "tag": facts.tag,
+        "plan": facts.plan,
+        "variant": facts.variant,
+        "iteration": facts.iteration,
+        "backend": facts.backend,
+        "backend_version": facts.backend_version,
+    }
 
 
 def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
@@ -171,8 +174,8 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
         values = [trial.engine[name] for trial in trials if name in trial.engine]
         return aggregate(values) if values else None if trials else 0
 
-    totals: dict[str, Any] = {name: total(name, sum) for name in _ENGINE_SUMS}
-    totals |= {name: total(name, max) for name in ("peak_rss_bytes", "threads")}
+    totals: dict[str, Any] = {name: total(name, sum) for name in ENGINE_SUMS}
+    totals |= {name: total(name, max) for name in ENGINE_MAXIMA}
     first = next((trial.facts for trial in trials if trial.engine), trials[0].facts if trials else None)
     totals["seed"] = first.run_spec.get("seed") if first else None
     totals["version"] = first.engine_version if first else None
@@ -187,7 +190,7 @@ def trials_csv(jobs: Sequence[JobReport]) -> str:
 
 def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
     """Return the columns of jobs as flat rows, in order; swept fields are last."""
-    names = [*_IDENTITY, *COLUMNS]
+    names = [*IdentityJson.__annotations__, *COLUMNS]
     for metric in PUBLISHED:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *ALONE_RATIOS, *(f"alone_{name}" for name in _ALONE), "verdict"]
@@ -241,7 +244,7 @@ def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
 
 
-_STATE = (*_IDENTITY, "data_size_bytes", "status", "message", "started_at", "ended_at")
+_STATE = (*IdentityJson.__annotations__, "data_size_bytes", "status", "message", "started_at", "ended_at")
 
 
 def _state(trial: Trial) -> dict[str, Any]:
@@ -256,13 +259,13 @@ def _state(trial: Trial) -> dict[str, Any]:
 
 def comparison_json(comparison: Comparison) -> str:
     """Return one JSON object: labels, differing parameters, and every metric of each pair."""
-    content = {
+    content: ComparisonJson = {
         "compared": list(comparison.labels),
         "parameters": [
             {"field": parameter.field, "values": dict(zip(comparison.labels, parameter.values, strict=True))}
             for parameter in comparison.parameters
         ],
-        **({"note": comparison.note} if comparison.note else {}),
+        **({"note": comparison.note} if comparison.note else {}),  # type: ignore[typeddict-item]
         "jobs": [
             {
                 "first": _paired(pair.first),
@@ -275,11 +278,14 @@ def comparison_json(comparison: Comparison) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _paired(job: JobReport) -> dict[str, Any]:
-    axes = {"axes": dict(job.trial.facts.axes)}
-    return (
-        _identity(job.trial) | axes | {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes}
-    )
+def _paired(job: JobReport) -> ComparedTrialJson:
+    facts = job.trial.facts
+    return {
+        **_identity(job.trial),
+        "axes": dict(facts.axes),
+        "job": job.summary.job,
+        "data_size_bytes": job.summary.data_size_bytes,
+    }
 
 
 COMPARISON_COLUMNS = (
@@ -331,10 +337,10 @@ def change_row(job: str, change: Change) -> dict[str, Any]:
     return {"job": job, "metric": change.metric.name} | _change(change)
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change) -> ComparedMetricJson:
     return {
         "unit": change.metric.unit,
-        "direction": change.metric.direction.value,
+        "direction": change.metric.direction,
         "first": change.first,
         "second": change.second,
         "ratio": change.ratio,

@@ -9,9 +9,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, get_type_hints
 
-from fabricbench.analysis.factorial.effects import Effects
+from typing_extensions import TypedDict
+
+from fabricbench.analysis.factorial.effects import Effects, LevelEffect
 from fabricbench.report.documents.numbers import number
 from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.output import csv_escaping
@@ -19,6 +21,23 @@ from fabricbench.results.studies.factor_effects import CampaignTable, Front, Res
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_LevelEffectJson = TypedDict("_LevelEffectJson", get_type_hints(LevelEffect))  # type: ignore[misc]
+
+
+class EffectJson(_LevelEffectJson):
+    """Effect of a value of a factor."""
+
+    factor: str
+    value: str
+
+
+class VarianceShareJson(TypedDict):
+    """Fraction of the variance that a factor, a pair or group of factors, or the seeds explain."""
+
+    source: str
+    share: float
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NotRequired, Protocol, get_type_hints
+
+from typing_extensions import TypedDict
 
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.report.documents.numbers import number
@@ -210,10 +212,57 @@ def legend(expectation: ClusterExpectation) -> Iterator[str]:
     if any(not point.is_computed for point in points):
         yield "~: on the line through the nearest sizes that ran with the same choice of NCCL"
     yield (
-        "bound: gains most bandwidth if lifted: adapters, or the scale-up domain, twice as fast; a tenth of "
-        "the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
+        "bound: gains most bandwidth if lifted: adapters, their PCIe or the scale-up domain twice as fast; a "
+        "tenth of the latency; links between switches 8 times as fast (ECMP collisions, oversubscription)"
     )
     yield "hosts are ideal unless -s sets their costs: a few per cent of large sizes, and most of small ones"
+
+
+_BusBandwidthJson = TypedDict(  # type: ignore[misc]
+    "_BusBandwidthJson",
+    {f"busbw_gb_per_s_{name}": kind for name, kind in get_type_hints(Range).items()},
+)
+
+
+class ExpectedRowJson(_BusBandwidthJson):
+    """Expected results of a collective at a data size.
+
+    With `computed`, trials of the size have run; otherwise it is on a line through others. `gain_*` is the
+    gain in bandwidth if a bound is lifted, as a fraction; missing where it was not computed.
+    """
+
+    collective: str
+    ranks: int
+    data_size_bytes: int
+    algorithm: str | None
+    protocol: str
+    channels: int
+    computed: bool
+    time_us: float
+    ideal_percent: float | None
+    bound: str | None
+    bound_certain: bool
+    gain_adapter: NotRequired[float]
+    gain_latency: NotRequired[float]
+    gain_scale_up: NotRequired[float]
+    gain_step_cost: NotRequired[float]
+    gain_uplinks: NotRequired[float]
+    accept_busbw_gb_per_s: float
+
+
+class ClusterJson(TypedDict):
+    """Expected curves of a cluster; `allowance` is the fraction by which limits are below the expectation."""
+
+    server: str
+    servers: int
+    topology: str
+    switch: str | None
+    nccl: str
+    variables: Mapping[str, str]
+    seeds: int
+    allowance: float
+    expected: list[ExpectedRowJson]
+    nccl_tests: list[str]
 
 
 def rows_of(expectation: ClusterExpectation) -> list[dict[str, Any]]:

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from typing_extensions import TypedDict
 
 from fabricbench.analysis.comparison.ratios import PUBLISHED, deviations
 from fabricbench.results.job_reports import JobReport
 
 
+class PublishedMetricJson(TypedDict):
+    """A published value of a metric next to ours."""
+
+    unit: str
+    published: float | None
+    ours: float | None
+    deviation_percent: float | None
+
+
+class PublishedRowJson(TypedDict):
+    """A line of a published table with the id of our trial, which is null without one."""
+
+    data_size_bytes: int
+    trial: str | None
+    metrics: dict[str, PublishedMetricJson]
+
+
 def published_rows(
     table: Mapping[int, Mapping[str, float]], jobs: Mapping[int, JobReport | None]
-) -> list[dict[str, Any]]:
+) -> list[PublishedRowJson]:
     """Compare jobs with the lines of a published table.
 
     Args:
@@ -32,7 +50,7 @@ def published_rows(
     ]
 
 
-def _metrics(values: Mapping[str, float], job: JobReport | None) -> dict[str, dict[str, Any]]:
+def _metrics(values: Mapping[str, float], job: JobReport | None) -> dict[str, PublishedMetricJson]:
     deviation = (
         {deviation.metric: deviation.deviation_percent for deviation in deviations(job.summary, values)}
         if job

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from fabricbench.metrics import Metric
@@ -17,6 +19,7 @@ from fabricbench.report.documents.table_cells import (
     label,
     metric_columns,
     published_rows,
+    round_text,
     size_column,
     value_text,
 )
@@ -41,13 +44,13 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 
     Args:
         jobs: Jobs of the trials, in order. Those of one plan and job are grouped, with their variants in
-            adjacent lines.
+            adjacent lines, and jobs of one kind in one table.
         colour: Use the styles of a terminal.
     """
     shared_jobs = [job for job in jobs if job.alone]
     alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
     shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
-    tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
+    tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_table_key)]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
         _versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
@@ -133,6 +136,14 @@ def _group(job: JobReport) -> tuple[str, str, str, str]:
     return facts.plan, facts.tag, "" if is_compared(job) else facts.variant, job.summary.job
 
 
+def _table_key(job: JobReport) -> tuple[object, ...]:
+    """Return the key of a job's table: jobs of one kind share one, unless variants are compared."""
+    if is_compared(job):
+        return _group(job)
+    summary = job.summary
+    return *_group(job)[:3], summary.collective, summary.algorithm, summary.ranks, *round_text(job)
+
+
 def _suite(job: JobReport) -> str:
     return job.trial.facts.suite
 
@@ -149,9 +160,18 @@ def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
         first.setdefault(group[:3], _position(job))
         worst[group] = min(worst.get(group, concern(job)), concern(job))
 
+    kind_worst: dict[tuple[object, ...], tuple[bool, bool, float]] = {}
+    for job in jobs:
+        key = _table_key(job)
+        kind_worst[key] = min(kind_worst.get(key, concern(job)), concern(job))
+
     def order(job: JobReport) -> tuple[object, ...]:
         plan, tag, variant, name = group = _group(job)
-        return plan, tag, first[plan, tag, variant], variant, worst[group], name, _position(job)
+        key = _table_key(job)
+        return (
+            *(plan, tag, first[plan, tag, variant], variant),
+            *(kind_worst[key], str(key), worst[group], name, _position(job)),
+        )
 
     return sorted(jobs, key=order)
 
@@ -160,30 +180,73 @@ def _position(job: JobReport) -> int:
     return job.trial.facts.position
 
 
-def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    repeats = any(job.trial.facts.iteration for job in jobs)
-    if not is_compared(jobs[0]):
-        metrics = result_columns(jobs)
-        names = axis_names([job.trial for job in jobs])
-        has_nccl = any(nccl_text(job.job_spec) for job in jobs)
-        rows = [
-            row
-            for job in jobs
-            for row in _rows(job, metrics, names, with_iteration=repeats, with_nccl=has_nccl)
+@dataclass(frozen=True)
+class _JobTable:
+    """Table of jobs of one kind, without variants; it has columns for whatever differs between its jobs."""
+
+    jobs: Sequence[JobReport]
+
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        return result_columns(self.jobs)
+
+    @cached_property
+    def axes(self) -> list[str]:
+        return axis_names([job.trial for job in self.jobs])
+
+    @cached_property
+    def has_names(self) -> bool:
+        return _has_several(self.jobs)
+
+    @cached_property
+    def has_nccl(self) -> bool:
+        return any(nccl_text(job.job_spec) for job in self.jobs)
+
+    @cached_property
+    def has_iterations(self) -> bool:
+        return _has_iterations(self.jobs)
+
+    def table(self) -> Table:
+        columns = [
+            *axis_columns(self.axes),
+            *([Column("job", is_text=True)] if self.has_names else []),
+            size_column([job.trial for job in self.jobs]),
+            *([Column(*NCCL_HEAD, is_text=True)] if self.has_nccl else []),
+            *metric_columns(self.metrics),
         ]
-        size_head = size_column([job.trial for job in jobs])
-        nccl_head = [Column(*NCCL_HEAD, is_text=True)] if has_nccl else []
-        columns = [*axis_columns(names), size_head, *nccl_head, *metric_columns(metrics)]
-        lines = [render(Table(columns, rows, title=heading(jobs[0], jobs)), colour=colour)]
-    else:
-        lines = [render(variant_table(jobs), colour=colour)]
-    for job in jobs:
+        rows = [row for job in self.jobs for row in self._rows(job)]
+        return Table(columns, rows, title=heading(self.jobs[0], self.jobs))
+
+    def _rows(self, job: JobReport) -> Iterator[Row]:
+        tone: Tone = "" if job.summary.status == "complete" else "bad"
+        first = [*axis_values(job.trial, self.axes), *([job.summary.job] if self.has_names else [])]
+        nccl = [nccl_text(job.job_spec)] if self.has_nccl else []
+        values = [value_text(job.trial, job.summary, metric) for metric in self.metrics]
+        yield Row([*first, label(job, with_iteration=self.has_iterations), *nccl, *values], tone)
+        for row in published_rows(job, self.metrics):
+            head, *published = row.cells
+            yield Row([*[""] * len(first), head, *[""] * len(nccl), *published], row.tone)
+
+
+def _has_several(jobs: Sequence[JobReport]) -> bool:
+    return len({job.summary.job for job in jobs}) > 1
+
+
+def _has_iterations(jobs: Sequence[JobReport]) -> bool:
+    return any(job.trial.facts.iteration for job in jobs)
+
+
+def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    table = variant_table(jobs) if is_compared(jobs[0]) else _JobTable(jobs).table()
+    lines = [render(table, colour=colour)]
+    labels = _labels(jobs)
+    for job, name in zip(jobs, labels, strict=True):
         if job.summary.status != "complete":
-            text = f"{full_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
+            text = f"{name} is {job.summary.status}: {job.summary.reason}"
             lines.append(styled(text, Style.RED, colour=colour))
         elif job.missing:
-            lines.append(f"{full_label(job, with_iteration=repeats)}: {job.missing}")
-    lines += _criteria_lines(jobs, with_iteration=repeats, colour=colour)
+            lines.append(f"{name}: {job.missing}")
+    lines += _criteria_lines(jobs, labels, colour=colour)
     published_facts = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in published_facts if row})]
     lines += [
@@ -194,31 +257,24 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     return "\n".join(lines)
 
 
-def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: bool) -> list[str]:
+def _labels(jobs: Sequence[JobReport]) -> list[str]:
+    """Return a name for each job: its size and swept values, and the job's name if there are several."""
+    repeats, has_several = _has_iterations(jobs), _has_several(jobs)
+    labels = [full_label(job, with_iteration=repeats) for job in jobs]
+    return [
+        f"job {job.summary.job}, {text}" if has_several else text
+        for job, text in zip(jobs, labels, strict=True)
+    ]
+
+
+def _criteria_lines(jobs: Sequence[JobReport], labels: Sequence[str], *, colour: bool) -> list[str]:
     """Format each criterion that is not met, or that all are; empty if the plan has none."""
     if not any(job.judgements for job in jobs):
         return []
     failed = [
-        styled(
-            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(judgement)}",
-            Style.RED,
-            colour=colour,
-        )
-        for job in jobs
+        styled(f"{name}: {judgement_text(judgement)}", Style.RED, colour=colour)
+        for job, name in zip(jobs, labels, strict=True)
         for judgement in job.judgements
         if not judgement.passed
     ]
     return failed or [ALL_MET]
-
-
-def _rows(
-    job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool, with_nccl: bool
-) -> Iterator[Row]:
-    tone: Tone = "" if job.summary.status == "complete" else "bad"
-    values = [value_text(job.trial, job.summary, metric) for metric in metrics]
-    nccl = [nccl_text(job.job_spec)] if with_nccl else []
-    texts = [*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *nccl]
-    yield Row([*texts, *values], tone)
-    for row in published_rows(job, metrics):
-        head, *published = row.cells
-        yield Row([*[""] * len(names), head, *[""] * len(nccl), *published], row.tone)

@@ -9,18 +9,24 @@ from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.campaign.plots import plots_of
 from fabricbench.figures.plot import Plot
-from fabricbench.metrics import BY_NAME, Metric
-from fabricbench.report.studies.campaign import response_object, setting_rows
+from fabricbench.metrics import BY_NAME, Direction, Metric
+from fabricbench.report.studies.campaign import (
+    EffectJson,
+    VarianceShareJson,
+    response_object,
+    setting_rows,
+)
 from fabricbench.results.studies.campaign_table import campaign_table
 from fabricbench.results.studies.factor_effects import CampaignTable, Response as Effects, front_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
-from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
+from fabricbench.server.routes.plots import ReducedFigure, plot_json
 from fabricbench.server.state import ServerState, State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
 from fabricbench.store.queries.measured_values import measured_metrics, values_stamp
@@ -75,6 +81,17 @@ class CampaignFactor(BaseModel):
     levels: list[str] = Field(description="Its values in words, in their order.")
 
 
+class MissingTrial(BaseModel):
+    """A trial without a record, with the value of each factor by its name."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | int]
+
+    trial: str
+    status: str
+    iteration: int
+
+
 class CampaignDetail(BaseModel):
     """A campaign and its trials."""
 
@@ -90,9 +107,62 @@ class CampaignDetail(BaseModel):
     alone: int = Field(description="How many trials more run one job of several alone, and are left out.")
     recorded: int = Field(description="How many trials have a record.")
     missing_total: int = Field(description="How many have none.")
-    missing: list[dict[str, Any]] = Field(
-        description="The first of those: `trial`, `status`, each factor, `iteration`."
+    missing: list[MissingTrial] = Field(description="The first of those.")
+
+
+class CampaignSetting(BaseModel):
+    """A setting, the value of each factor by its name, and the result of its trials."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | float | None]
+
+    mean: float
+    margin: float | None = Field(description="Half of the 95 % confidence interval; null without repeats.")
+    seeds: int
+
+
+class BestSetting(CampaignSetting):
+    """The best setting of a plan and size."""
+
+    as_good: int = Field(description="How many settings are not significantly different.")
+
+
+class CampaignFigure(ReducedFigure):
+    """A figure of `fabricbench campaign report`."""
+
+    name: str
+
+
+class CampaignAnalysis(BaseModel):
+    """Effects of the factors of a campaign on a metric, as `fabricbench campaign show` has them as JSON."""
+
+    metric: str
+    title: str
+    unit: str
+    relative: bool = Field(description="Whether values are shares of the mean of their plan and size.")
+    better: Direction
+    factors: list[str]
+    trials: int
+    unmeasured: int
+    notes: list[str]
+    mean: float | None
+    effects: list[EffectJson] = Field(description="The strongest factor first.")
+    variance: list[VarianceShareJson]
+    best_of_each: list[BestSetting] = Field(description="The best setting of each plan and size.")
+    best: list[CampaignSetting]
+    worst: list[CampaignSetting]
+    settings_total: int
+    figures: list[CampaignFigure]
+
+
+class CampaignPareto(ReducedFigure):
+    """Two metrics of the settings of a campaign against each other."""
+
+    metrics: list[str] = Field(description="Names of the two.")
+    front: list[dict[str, str | float]] = Field(
+        description="The settings that no other is better than in both: each factor and both metrics."
     )
+    front_total: int
 
 
 @router.get("/campaigns")
@@ -187,7 +257,7 @@ def _trials_of(state: ServerState, name: str) -> CampaignTrials:
     return campaign_trials
 
 
-@router.get("/campaigns/{name}/analysis", responses=JSON_OBJECT)
+@router.get("/campaigns/{name}/analysis", response_model=CampaignAnalysis)
 def analyse_campaign(
     name: CampaignName,
     state: State,
@@ -197,15 +267,11 @@ def analyse_campaign(
         bool, Query(description="Values as shares of the mean of their plan and size.")
     ] = False,
 ) -> Response:
-    """Return what the factors of a campaign do to a metric, as `fabricbench campaign show` has it as JSON.
-
-    Of the `settings` it has the `best` and the `worst`, and how many there are; `figures` are those of
-    `fabricbench campaign report`, each with `name`, `caption`, and `data` and `layout` for Plotly.
-    """
+    """Return the effects of the factors of a campaign on a metric, and its best and worst settings."""
     campaign_trials = _trials_of(state, name)
     key = ("analysis", _stamp(state, name), metric, job, relative)
     body = state.cache.get(key, lambda: _analysis(state, campaign_trials, metric, job, relative=relative))
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _analysis(
@@ -238,7 +304,7 @@ def _response_content(response: Effects) -> dict[str, Any]:
     }
 
 
-@router.get("/campaigns/{name}/pareto", responses=JSON_OBJECT)
+@router.get("/campaigns/{name}/pareto", response_model=CampaignPareto)
 def compare_metrics(
     name: CampaignName,
     state: State,
@@ -246,15 +312,11 @@ def compare_metrics(
     second: MetricParameter = None,
     job: JobParameter = None,
 ) -> Response:
-    """Set two metrics of the settings of a campaign against each other: `data` and `layout` for Plotly.
-
-    `front` has the settings that no other is better than in both, `metrics` the names of the two; without
-    names they are the first two that trials have.
-    """
+    """Set two metrics of the settings of a campaign against each other; by default the first two."""
     campaign_trials = _trials_of(state, name)
     key = ("pareto", _stamp(state, name), first, second, job)
     body = state.cache.get(key, lambda: _pareto(state, campaign_trials, (first, second), job))
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _pareto(

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Query, Response
 
 from fabricbench.figures.results.compared_trials import compared_plot
 from fabricbench.report.documents.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
-from fabricbench.report.documents.twins import NoTwinError, twins_json, twins_of
+from fabricbench.report.documents.twins import NoTwinError, TwinsJson, twins_json, twins_of
 from fabricbench.report.output.json_csv import comparison_json
+from fabricbench.report.output.json_types import ComparisonJson
 from fabricbench.results.curves import compared_curves, shown_metrics
 from fabricbench.server.errors import ERRORS, ApiError, error_404
-from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
+from fabricbench.server.routes.plots import MetricFigure, plot_json
 from fabricbench.server.routes.trials import finished_trial
 from fabricbench.server.state import ServerState, State
 
@@ -23,7 +25,7 @@ _Id = Annotated[str, Query(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$")]
 _Trials = Annotated[list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")]
 
 
-@router.get("/compare", responses=JSON_OBJECT)
+@router.get("/compare", response_model=ComparisonJson | TwinsJson)
 def compare_trials(
     state: State,
     trial: _Trials,
@@ -42,24 +44,24 @@ def compare_trials(
     By twin: `twins`, each measured job with its prediction, deviation and likely causes, and `trends`.
     """
     if by == "variant":
-        return Response(_by_variant(state, trial, reference), media_type="application/json")
+        return json_answer(_by_variant(state, trial, reference))
     if reference is not None:
         raise ApiError(
             422, "reference: goes with by=variant", "otherwise the first trial is it", field="reference"
         )
     if by == "twin":
-        return Response(_by_twin(state, trial), media_type="application/json")
+        return json_answer(_by_twin(state, trial))
     if by == "size":
-        return Response(_by_size(state, trial), media_type="application/json")
+        return json_answer(_by_size(state, trial))
     if len(trial) < 2:
         raise ApiError(422, "trial: found 1", "name two trials or more, or by=variant", field="trial")
     comparison = of_trials([finished_trial(trial_id, state) for trial_id in trial])
     if not comparison.pairs:
         raise ApiError(422, "the trials have no job in common", field="trial")
-    return Response(comparison_json(comparison), media_type="application/json")
+    return json_answer(comparison_json(comparison))
 
 
-@router.get("/compare/figure", responses=JSON_OBJECT)
+@router.get("/compare/figure", response_model=MetricFigure)
 def draw_comparison(
     state: State,
     trial: _Trials,
@@ -69,10 +71,7 @@ def draw_comparison(
     ] = "trial",
     metric: MetricParameter = None,
 ) -> Response:
-    """Draw a metric of compared trials against data size: `data` and `layout` for Plotly, and `caption`.
-
-    `metric` is what is drawn, `metrics` what can be.
-    """
+    """Draw a metric of compared trials against data size."""
     trials = [finished_trial(candidate, state) for candidate in trial]
     curves = compared_curves(trials, state.workspace.suite, every_variant=by != "trial")
     metrics = shown_metrics(curves)
@@ -82,7 +81,7 @@ def draw_comparison(
         raise error_404("nothing to draw: no job has a metric")
     names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=f"{drawn.title} over sizes", metric=drawn.name, metrics=names)
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _by_twin(state: ServerState, trials: list[str]) -> str:

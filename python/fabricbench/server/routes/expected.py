@@ -11,8 +11,10 @@ from pydantic import BaseModel, Field
 from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX
 from fabricbench.plan.cluster_fabric import TOPOLOGIES
 from fabricbench.plan.fabric.server import shipped_servers
+from fabricbench.report.studies.cluster_curves import ClusterJson
 from fabricbench.server.errors import ERRORS, ApiError, option_error
-from fabricbench.server.routes.figures import JSON_OBJECT
+from fabricbench.server.json_answer import json_answer
+from fabricbench.server.routes.plots import PlotlyFigure
 from fabricbench.server.state import State
 from fabricbench.server.workers.sandbox import SandboxError
 
@@ -45,7 +47,16 @@ def list_cluster_choices() -> ClusterChoices:
     )
 
 
-@router.get("/expected", responses=JSON_OBJECT)
+class ExpectedCurve(ClusterJson):
+    """Expected curve of a collective on a cluster, as `expect --cluster --json` has it, with its figure."""
+
+    title: str
+    source: str
+    legend: list[str]
+    figure: PlotlyFigure
+
+
+@router.get("/expected", response_model=ExpectedCurve)
 async def expect_cluster(
     state: State,
     cluster: Annotated[str, Query(max_length=80, description="A shipped server.")],
@@ -54,11 +65,7 @@ async def expect_cluster(
     topology: Annotated[str, Query(max_length=40)] = TOPOLOGIES[0],
     seeds: Annotated[int, Query(ge=1, le=_SEEDS_MAX, description="Trials of each size.")] = 1,
 ) -> Response:
-    """Return the expected curve of a collective on a cluster: the object of `expect --cluster --json`.
-
-    In addition it has `title`, `source`, `legend` (what the table means) and `figure` (`data`, `layout` and
-    `caption` for Plotly).
-    """
+    """Return the expected curve of a collective on a cluster."""
     check_server(cluster)
     arguments = {
         "server": cluster,
@@ -74,7 +81,7 @@ async def expect_cluster(
         raise ApiError(422, f"the curve: {error}", hint) from error
     if "error" in reply:
         raise option_error(reply["error"])
-    return Response(json.dumps(reply), media_type="application/json")
+    return json_answer(json.dumps(reply))
 
 
 def check_server(name: str) -> None:

@@ -11,6 +11,7 @@ from fabricbench.plan.cluster import SERVERS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, option_error
 from fabricbench.server.routes.expected import CURVE_SECONDS, check_server
 from fabricbench.server.routes.imports import NAME_LENGTH_MAX, NAME_PATTERN, check_plan
+from fabricbench.server.routes.plots import PlotlyFigure
 from fabricbench.server.state import State
 from fabricbench.server.workers.sandbox import SandboxError
 
@@ -60,7 +61,7 @@ class ExplainedInput(BaseModel):
     """A file of the request."""
 
     name: str
-    kind: Literal["results", "counters", "earlier counters", "configuration", "plan"]
+    kind: Literal["results", "counters", "earlier counters", "configuration", "plan", "graphs"]
     about: str = Field(description="Its content in a line.")
 
 
@@ -179,7 +180,7 @@ class Explained(BaseModel):
     notes: list[str] = Field(description="Warnings, shortfalls, origin of the expectation, missing inputs.")
     configuration_notes: list[str] = Field(description="Differences of the model from the configuration.")
     table: ResultTable | None
-    figure: dict[str, Any] | None = Field(description="`data`, `layout` and `caption` for Plotly.")
+    figure: PlotlyFigure | None
     inputs: list[ExplainedInput]
 
 

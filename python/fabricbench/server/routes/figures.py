@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.figures.chunks.timeline_lanes import Window
-from fabricbench.figures.plot import Plot
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
+from fabricbench.server.json_answer import json_answer
+from fabricbench.server.routes.plots import ReducedFigure, plot_json
 from fabricbench.server.routes.trials import FinishedTrial, identity
 from fabricbench.server.state import State
 from fabricbench.store import Trial
@@ -27,16 +28,12 @@ FigureSection = StrEnum(  # type: ignore[misc]
     "FigureSection", {figure.section.key.upper(): figure.section.key for figure in FIGURES.values()}
 )
 _PS_MAX = 1 << 62
-JSON_OBJECT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {"application/json": {"schema": {"type": "object"}}}}
-}
-"""Responses of an operation whose JSON no model describes, for the OpenAPI schema."""
 
 
 class FigureInfo(BaseModel):
     """A figure that a trial has."""
 
-    name: str
+    name: FigureName
     title: str
     section: FigureSection = Field(description="The section of the report that it belongs to.")
     of_run: bool = Field(description="Whether it shows the whole run that the trial belongs to.")
@@ -50,6 +47,14 @@ class FigureList(BaseModel):
     figures: list[FigureInfo]
 
 
+class TrialFigure(ReducedFigure):
+    """A figure of a trial."""
+
+    name: FigureName
+    title: str
+    end_ps: int | None = Field(description="End of the run, and of every axis of time [ps].")
+
+
 @router.get("/trials/{trial_id}/figures")
 def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     """List the figures of a trial."""
@@ -61,7 +66,7 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     return FigureList(
         figures=[
             FigureInfo(
-                name=name,
+                name=FigureName(name),
                 title=figure.title,
                 section=FigureSection(figure.section.key),
                 of_run=figure.of_run,
@@ -84,7 +89,7 @@ def _names(trial: Trial, run: list[Trial], twins: list[Trial]) -> bytes:
     return json.dumps(names).encode()
 
 
-@router.get("/trials/{trial_id}/figures/{name}", responses=JSON_OBJECT)
+@router.get("/trials/{trial_id}/figures/{name}", response_model=TrialFigure)
 def draw_figure(
     trial: FinishedTrial,
     name: FigureName,
@@ -101,11 +106,7 @@ def draw_figure(
     ] = None,
     status: Annotated[str | None, Query(max_length=40, description="Timeline: that ended so only.")] = None,
 ) -> Response:
-    """Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, units and `end_ps`.
-
-    `unit` is that of a horizontal axis of time and null otherwise: x * `unit_ps` are picoseconds. `end_ps` is
-    the end of the run, and of every such axis.
-    """
+    """Draw a figure."""
     if to_ps is not None and to_ps < (from_ps or 0):
         raise ApiError(422, f"to_ps: found {to_ps}", field="to_ps", allowed="from_ps or more")
     ranks = tuple(sorted(set(rank or [])))
@@ -117,7 +118,7 @@ def draw_figure(
     run += state.workspace.twins(run) if figure.has_twins else []
     key = ("figure", name.value, window_key, *map(identity, [trial, *run]))
     body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> bytes:
@@ -126,15 +127,3 @@ def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> 
         raise error_404(f"nothing to draw: {FIGURES[name].title}")
     end_ps = (trial.summary or {}).get("end_ps")
     return plot_json(plot, name=name, title=FIGURES[name].title, end_ps=end_ps)
-
-
-def plot_json(plot: Plot, **about: Any) -> bytes:
-    """Return a plot as JSON: fields `about`, caption and unit of the plot, then `data` and `layout`."""
-    about |= {
-        "caption": plot.caption,
-        "reduced": plot.reduced,
-        "unit": plot.time_scale.unit if plot.time_scale else None,
-        "unit_ps": plot.time_scale.ps if plot.time_scale else None,
-    }
-    figure: str = plot.figure.to_json(validate=False)
-    return f"{json.dumps(about)[:-1]}, {figure[1:]}".encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
@@ -13,7 +13,9 @@ from fabricbench import importing
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError
-from fabricbench.server.routes.trials import Tag, TrialRow, rows_of
+from fabricbench.server.json_answer import json_answer
+from fabricbench.server.routes.trial_models import Tag, TrialRow
+from fabricbench.server.routes.trials import rows_of
 from fabricbench.server.state import ServerState, State
 from fabricbench.server.workers.sandbox import SandboxError
 from fabricbench.store.queries.tags import change_tags
@@ -55,7 +57,7 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     ] = None,
     benchmark: Annotated[_Name, Query(description="Where the output does not say it.")] = "",
     plan: Annotated[str | None, Query(max_length=80, description="Shipped plan that simulates it.")] = None,
-) -> dict[str, Any]:
+) -> Response:
     """Import the output of a benchmark, or of NCCL Inspector, as text or JSON.
 
     Each result becomes a trial; a file is imported whole or, where a line cannot be read, not at all.
@@ -69,7 +71,10 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     )
     user_facts = importing.UserFacts(ranks, benchmark)
     source = importing.Source(file, content)
-    return await run_in_threadpool(_imported, state, source, user_facts, (format, name, plan), tag or [""])
+    imported = await run_in_threadpool(
+        _imported, state, source, user_facts, (format, name, plan), tag or [""]
+    )
+    return json_answer(imported, 201)
 
 
 def check_plan(name: str) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX
 from fabricbench.plan.cluster_fabric import LOAD_BALANCERS, OVERSUBSCRIPTION_MAX, TIERS_MAX, TOPOLOGIES
@@ -78,6 +78,8 @@ class FieldOfFile(BaseModel):
 class MadePlan(BaseModel):
     """A plan and its origin."""
 
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     yaml: str
     source: str = Field(description="The file or the cluster.")
     read: list[str] = Field(default=[], description="What the file has, in words.")
@@ -99,7 +101,7 @@ def _servers() -> list[ServerChoice]:
             rate_bps=server.nic.rate_bps,
         )
         for name, server in servers.items()
-        if server.nic is not None and (server.scale_up is None or server.scale_up.servers == 1)
+        if server.nic is not None
     ]
 
 

@@ -15,11 +15,14 @@ from fabricbench.plan.document.shipped import shipped_plans, shipped_texts
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
+from fabricbench.runner.session import ListedTrial
 from fabricbench.server.errors import ERRORS, ApiError, Fault, error_404
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.server.workers.fabric_map import FabricMap
 from fabricbench.server.workers.plan_fabric import plan_fabric
 from fabricbench.server.workers.sandbox import SandboxError
+from fabricbench.server.workers.sandbox_tasks import PlanCost
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
 
@@ -87,6 +90,8 @@ class PlanText(BaseModel):
 class ShippedPlan(BaseModel):
     """A plan that comes with fabricbench; with an `error` nothing more is known of it than its name."""
 
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     name: str
     title: str
     trials: int
@@ -144,15 +149,12 @@ class Checked(BaseModel):
     errors: list[Fault] = Field(description="Why it cannot be run; empty if it can.")
     warnings: list[Fault]
     beyond_machine: bool = Field(description="Whether it only costs too much; `force` runs it.")
-    cost: dict[str, Any] | None = Field(
-        description="Estimate: `memory_bytes`, `seconds` of one core, `longest_seconds`, `packet_hops`, "
-        "`chunks`, `queue_pairs`, `hosts`, `basis`, `text`."
-    )
+    cost: PlanCost | None
     backend: str | None = Field(description="What would carry it out; null where the plan has an error.")
     notes: list[str] = Field(
         description="What to know before it runs on hosts: what of the plan applies, and what does not."
     )
-    trials: list[dict[str, Any]] = Field(
+    trials: list[ListedTrial] = Field(
         description="The first thousand trials, in the order in which they run, predictions first; none of a "
         "search, which chooses them as it runs."
     )
@@ -257,8 +259,7 @@ async def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state
     """Check a plan; errors are part of the answer."""
     check = await checked(plan, state)
     # The topology may be long, so it is serialised in a thread instead of the event loop.
-    body = await run_in_threadpool(lambda: Checked.model_validate(check).model_dump_json())
-    return Response(body, media_type="application/json")
+    return await run_in_threadpool(json_answer, check)
 
 
 async def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:

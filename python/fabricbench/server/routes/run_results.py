@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.metrics import METRICS, Metric, View
 from fabricbench.report.documents.criteria import missed_text
-from fabricbench.report.documents.diagnosis import finding_object
+from fabricbench.report.documents.diagnosis import FindingJson, finding_object
 from fabricbench.report.documents.run_results import LabelledResult, RunResults, run_results
 from fabricbench.results.job_ranking import kept_of
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.studies.sweep import JobGrid
 from fabricbench.server.errors import ERRORS, error_404
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.runs import RunId, finished_trials_of
 from fabricbench.server.routes.trials import identity
 from fabricbench.server.state import State
@@ -83,7 +83,7 @@ class ResultsOfRun(BaseModel):
     focus: str | None = Field(description="The trial with the worst result, for the figures of the run.")
     best: LabelledRunResult | None
     worst: LabelledRunResult | None
-    findings: list[dict[str, Any]] = Field(
+    findings: list[FindingJson] = Field(
         description="Likely causes of the worst result, as `shown` of a trial has them."
     )
     metric: str = Field(description="Metric of the maps.")
@@ -100,7 +100,7 @@ def show_results(run_id: RunId, state: State) -> Response:
     others = state.workspace.family(trials[0]) if trials else []
     key = ("run-results", *map(identity, [*trials, *others]))
     body = state.cache.get(key, lambda: _content(run_results(trials, others)).model_dump_json().encode())
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 @router.get("/runs/{run_id}/fabric")

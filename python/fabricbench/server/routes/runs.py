@@ -15,11 +15,14 @@ from starlette.types import Receive, Scope, Send
 
 from fabricbench.results.run_outcomes import verdicts_of
 from fabricbench.runner.limits import THREADS_MAX
+from fabricbench.runner.session import ListedTrial
 from fabricbench.server.errors import ERRORS, ApiError, error_404, plan_error
 from fabricbench.server.queue.events import STREAMS_MAX, Events
 from fabricbench.server.routes.plans import PlanText, checked
-from fabricbench.server.routes.trials import Tag, member_of
+from fabricbench.server.routes.trial_models import Tag, TrialStatus
+from fabricbench.server.routes.trials import member_of
 from fabricbench.server.state import ServerState, State, user_of
+from fabricbench.server.workers.progress_events import RunProgress, RunSamples, TrialEnded, TrialStarted
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import (
     FINISHED,
@@ -80,7 +83,7 @@ class Run(BaseModel):
     )
     tags: list[str]
     cancel_requested: bool
-    progress: dict[str, Any] | None = Field(
+    progress: RunProgress | None = Field(
         description="The last report, as the event `progress` has it; null before the first, and of runs "
         "that ended before the server was started."
     )
@@ -103,6 +106,13 @@ class SearchedCase(BaseModel):
     tried: int = Field(description="How many values were tried.")
 
 
+class RunTrial(ListedTrial):
+    """A trial of a run, `waiting` until it starts; its verdict is null without criteria."""
+
+    status: TrialStatus | Literal["waiting"]
+    verdict: str | None
+
+
 class RunDetail(Run):
     """A run with its plan and its trials."""
 
@@ -114,10 +124,8 @@ class RunDetail(Run):
     plan_source: str
     overrides: list[str]
     variants: list[str]
-    trials: list[dict[str, Any]] = Field(
-        description="The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, "
-        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts), `verdict` by the plan's "
-        "criteria. Those of a search are there from when it has chosen them."
+    trials: list[RunTrial] = Field(
+        description="The first thousand. Those of a search are there from when it has chosen them."
     )
     search: list[SearchedCase] | None = Field(
         description="What the search of the plan has found, once it has ended; null of a plan without one."
@@ -129,6 +137,21 @@ class RunPage(BaseModel):
 
     total: int
     runs: list[Run]
+
+
+class _EventStream(StreamingResponse):
+    """An event stream that counts as open until it ends, also after a disconnect or an error."""
+
+    def __init__(self, *arguments: Any, events: Events, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._events.close_stream()
 
 
 @router.post("/runs", status_code=202)
@@ -221,7 +244,9 @@ def resume_run(run_id: RunId, state: State) -> Run:
 
 @router.get(
     "/runs/{run_id}/events",
-    response_class=StreamingResponse,
+    status_code=200,
+    response_class=_EventStream,
+    response_model=Run | RunProgress | RunSamples | TrialStarted | TrialEnded,  # the data of an event
     responses={200: {"content": {"text/event-stream": {}}}, 204: {"description": "It has ended."}},
 )
 async def watch_run(
@@ -246,21 +271,6 @@ async def watch_run(
         headers=headers,
         events=state.events,
     )
-
-
-class _EventStream(StreamingResponse):
-    """An event stream that counts as open until it ends, also after a disconnect or an error."""
-
-    def __init__(self, *arguments: Any, events: Events, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._events = events
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._events.close_stream()
 
 
 async def _stream(state: ServerState, run_id: str, last_number: int) -> AsyncIterator[str]:
@@ -387,7 +397,7 @@ def _detail_of_suite(state: ServerState, suite: str) -> RunDetail:
     if not trials:
         raise error_404(f"no run {suite}", "GET /api/v1/runs and GET /api/v1/trials/by-run list them")
     verdicts = verdicts_of(state.workspace, [trial.id for trial in trials])
-    rows = [
+    rows: list[RunTrial] = [
         {**member_of(trial), "backend": trial.facts.backend, "verdict": verdicts.get(trial.id)}
         for trial in trials
     ]

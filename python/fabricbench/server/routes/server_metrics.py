@@ -30,7 +30,9 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"
 _EVENTS: Final = "/api/v1/runs/{run_id}/events"
 
 
-@router.get("/metrics", responses={200: {"content": {"application/openmetrics-text": {}}}})
+@router.get(
+    "/metrics", response_class=Response, responses={200: {"content": {"application/openmetrics-text": {}}}}
+)
 def read_metrics(state: State) -> Response:
     """Return figures about the server: runs, trials, workers, requests."""
     registry = CollectorRegistry(auto_describe=False)

@@ -7,8 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, Field
 
 from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.trials import FinishedTrial
 from fabricbench.store import Trial
 from fabricbench.store.record.schema import TABLES
@@ -24,9 +26,25 @@ _CONDITION = re.compile(r"([a-z0-9_]+):(eq|ne|lt|le|gt|ge|contains|null|notnull)
 _ROWS_MAX = 100_000
 
 
+class RecordColumn(BaseModel):
+    """A column of a table."""
+
+    name: str
+    type: str = Field(description="Its type in Polars.")
+
+
+class RecordPage(BaseModel):
+    """Some rows of a table."""
+
+    total: int = Field(description="How many meet the conditions.")
+    columns: list[RecordColumn]
+    rows: list[dict[str, str | int | float | bool | None]]
+
+
 @router.get(
     "/trials/{trial_id}/tables/{table}",
-    responses={200: {"content": {ARROW: {}, "application/json": {"schema": {"type": "object"}}}}},
+    response_model=RecordPage,
+    responses={200: {"content": {ARROW: {}}}},
 )
 def read_table(  # noqa: PLR0913, PLR0917 -- one parameter for each choice
     trial: FinishedTrial,
@@ -47,7 +65,7 @@ def read_table(  # noqa: PLR0913, PLR0917 -- one parameter for each choice
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     accept: Annotated[str, Header()] = "",
 ) -> Response:
-    """Return rows of a table: `total` that meet the conditions, `columns` with their types, and `rows`.
+    """Return rows of a table.
 
     With `Accept: application/vnd.apache.arrow.stream` the rows are an Arrow stream; `X-Total` has the total.
     """
@@ -144,4 +162,4 @@ def _json(rows: pl.DataFrame, total: int) -> Response:
 
     columns = [{"name": name, "type": str(kind)} for name, kind in rows.schema.items()]
     body = f'{{"total": {total}, "columns": {json.dumps(columns)}, "rows": {rows.write_json()}}}'
-    return Response(body, media_type="application/json")
+    return json_answer(body)

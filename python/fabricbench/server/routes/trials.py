@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.documents.diagnosis import insight_of
@@ -18,7 +17,6 @@ from fabricbench.report.documents.port_map import (
     cells_of,
     columns_of,
     is_number,
-    port_map_object,
     ports_of,
 )
 from fabricbench.report.output.json_csv import shown_json, trial_object
@@ -34,9 +32,24 @@ from fabricbench.results.job_ranking import (
 from fabricbench.results.job_reports import ComparisonTrials, JobReport, current_reports, stored_reports
 from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
 from fabricbench.server.errors import ERRORS, ApiError, error_404
+from fabricbench.server.json_answer import json_answer
+from fabricbench.server.routes.trial_models import (
+    PortColumn,
+    PortMapPage,
+    RunListPage,
+    RunListRow,
+    RunMember,
+    TrialChanges,
+    TrialChoices,
+    TrialDetail,
+    TrialPage,
+    TrialState,
+    TrialStatus,
+    TrialTags,
+    WorstJob,
+)
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
-from fabricbench.store.catalog.schema import TAG_LENGTH_MAX
 from fabricbench.store.queries.listing import (
     COLUMNS,
     THRESHOLDS_MAX,
@@ -56,7 +69,6 @@ router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
 TrialId = Annotated[
     str, Path(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$", description="Id of a trial, or `latest`.")
 ]
-Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[^\s,]([^\r\n\t,]*[^\s,])?$")]
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
@@ -75,134 +87,6 @@ Where = Annotated[
 Job = Annotated[
     str | None, Query(max_length=200, description="The job whose metrics count in `sort` and `where`.")
 ]
-
-
-class WorstJob(BaseModel):
-    """The job of a trial that keeps least of its bus bandwidth alone."""
-
-    job: str
-    kept_percent: float = Field(description="What it keeps; 0 if it completes alone and here does not.")
-
-
-class LeadingJob(BaseModel):
-    """The job of a trial that failed, or that has the least share of its ideal."""
-
-    job: str
-    data_size_bytes: int = Field(description="Its data size, which tells several of one job apart.")
-    why: str = Field(description="Why it is this one, such as `is incomplete`.")
-
-
-class TrialRow(BaseModel):
-    """A trial in a list: what was run, how it ended, and the metrics of each job."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    attempt: int = Field(description="Number of the attempt; the same trial may have failed before.")
-    plan: str
-    title: str
-    variant: str
-    axes: dict[str, Any] = Field(description="The fields that the plan sweeps, each with its value here.")
-    iteration: int
-    suite: str = Field(description="What the trials of one run of a plan have in common.")
-    position: int
-    data_size_bytes: int
-    size_kind: str
-    status: str = Field(description="`running`, `complete`, `incomplete`, `interrupted` or `failed`.")
-    message: str
-    backend: str = Field(description="What made it, such as `sim`; `imported` if it was measured elsewhere.")
-    backend_version: str = Field(description="Version of the results of that.")
-    engine_version: str
-    started_at: str
-    ended_at: str | None
-    tags: list[str]
-    verdict: str | None = Field(description="`pass` or `fail` by the plan's criteria; null without any.")
-    ranks: int = Field(description="Ranks of all jobs together.")
-    worst: WorstJob | None = Field(
-        description="The job that fares worst against its run alone; null if unknown."
-    )
-    leading: LeadingJob | None = Field(
-        description="The job whose figures stand for the trial; null if none has any."
-    )
-    jobs: list[dict[str, Any]] = Field(description="Each job's metrics, as `trials --format json` has them.")
-
-
-class TrialPage(BaseModel):
-    """Some of the trials that a query finds."""
-
-    total: int = Field(description="How many there are.")
-    trials: list[TrialRow]
-
-
-class RunListRow(BaseModel):
-    """A run in a list, counted over those of its trials that match."""
-
-    suite: str = Field(description="What its trials have in common.")
-    plan: str
-    title: str
-    backend: str
-    engine_version: str
-    trials: int
-    variants: int
-    sizes: int
-    iterations: int
-    swept: dict[str, int] = Field(description="How many values each swept field has that has several.")
-    states: dict[str, int] = Field(description="How many trials of each status.")
-    tags: list[str] = Field(description="Tags that one of its trials has.")
-    verdict: str | None = Field(
-        description="`fail` where one of its trials fails the plan's criteria, `pass` where none does; null "
-        "without any, and beyond the first thousand trials of a page."
-    )
-    worst: WorstJob | None = Field(
-        description="The job of one of its trials that fares worst against its run alone."
-    )
-    started_at: str
-    ended_at: str | None
-    ideal_percent: tuple[float, float] | None = Field(
-        description="Least and largest share of the ideal, of each complete trial that of its worst job."
-    )
-    times: int = Field(description="How often each of its trials has run at least, as a part of any run.")
-    changes: int = Field(description="How often a trial ran again and gave other results than before.")
-    same_plan_as: str | None = Field(description="`suite` of the first run of the same run specs.")
-    same_results: bool | None = Field(description="Whether that one's results are the same.")
-
-
-class RunListPage(BaseModel):
-    """Some of the runs that a query finds."""
-
-    total: int = Field(description="How many there are.")
-    runs: list[RunListRow]
-
-
-class TagChanges(BaseModel):
-    """Tags to give and to take away."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    add: list[Tag] = Field(default_factory=list, max_length=20)
-    remove: list[Tag] = Field(default_factory=list, max_length=20)
-
-
-class TrialChanges(BaseModel):
-    """What may be changed of a trial."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    tags: TagChanges
-
-
-class TrialTags(BaseModel):
-    """The tags of a trial."""
-
-    id: str
-    tags: list[str]
-
-
-class TrialState(BaseModel):
-    """Whether a trial is in the trash."""
-
-    id: str
-    deleted: bool
 
 
 def trial_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
@@ -248,10 +132,10 @@ TrialQueryParameters = Annotated[TrialQuery, Depends(trial_query)]
 @router.get("/trials", response_model=TrialPage)
 def list_trials(
     state: State, query: TrialQueryParameters, limit: Annotated[int, Query(ge=1, le=500)] = 50
-) -> dict[str, Any]:
+) -> Response:
     """List trials, unfinished ones included, by default the last started first."""
     total, trials = page(state.workspace, replace(query, limit=limit))
-    return {"total": total, "trials": rows_of(state, trials)}
+    return json_answer({"total": total, "trials": rows_of(state, trials)})
 
 
 def thresholds(texts: Sequence[str]) -> list[Threshold]:
@@ -287,9 +171,9 @@ def _run_row(run: RunRow, outcome: RunOutcome) -> RunListRow:
 
 
 @router.get("/trials/choices")
-def list_choices(state: State) -> dict[str, list[str]]:
-    """Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`."""
-    return filter_values(state.workspace)
+def list_choices(state: State) -> TrialChoices:
+    """Return the values that trials can be filtered by."""
+    return TrialChoices.model_validate(filter_values(state.workspace))
 
 
 def rows_of(state: ServerState, trials: list[Trial]) -> list[dict[str, Any]]:
@@ -343,21 +227,15 @@ def _worst(jobs: list[JobReport]) -> dict[str, Any] | None:
     return None if job is None else {"job": job.summary.job, "kept_percent": kept_of(job)}
 
 
-@router.get("/trials/{trial_id}")
+@router.get("/trials/{trial_id}", response_model=TrialDetail)
 def show_trial(trial_id: TrialId, state: State) -> Response:
-    """Return everything about a trial.
-
-    What a list has of it, `order` (its jobs in `shown`, by their positions there, failed ones first and then
-    by the share of the ideal), `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
-    `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
-    `show --format json` prints; null if unfinished.
-    """
+    """Return everything about a trial."""
     trial = trial_by_id(state, trial_id)
     family = state.workspace.family(trial) if trial.is_finished else []
     tags = tags_of(state.workspace, [trial])[trial.id]
     key = ("show", *map(identity, [trial, *family]), tuple(tags))
     body = state.cache.get(key, lambda: _shown(trial, family, tags))
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
@@ -387,60 +265,19 @@ def _engine(trial: Trial) -> dict[str, Any]:
     return {**trial.engine, **({"hosts": hosts} if hosts else {})}
 
 
-def member_of(trial: Trial) -> dict[str, Any]:
+def member_of(trial: Trial) -> RunMember:
     """Return a trial as one of its run."""
     facts = trial.facts
-    names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
-    member = {name: getattr(facts, name) for name in names}
-    return member | {"axes": dict(facts.axes), "status": trial.status}
-
-
-class PortRow(BaseModel):
-    """A rank at a host port, as `show --ports` has it."""
-
-    job: str = Field(description="Job, or TCP traffic.")
-    protocol: Literal["roce", "tcp"]
-    rank: int
-    chassis: str = Field(description="Server or host.")
-    port: str = Field(description="Port of the chassis; of servers with rails its adapter.")
-    switch: str | None = Field(description="Switch it is cabled to; null if unknown.")
-    switch_port: int | None
-    rate_bps: int = Field(description="Line rate [bit/s].")
-    ip: str | None = Field(description="IPv4 address; null on InfiniBand.")
-    prefix: int | None = Field(description="Prefix length of its subnet.")
-    gateway: str | None
-    mac: str | None
-    vlan: int | None
-    lid: int | None = Field(description="InfiniBand local identifier; null on Ethernet.")
-    queue_pairs: int = Field(description="Queue pairs, or TCP connections, on which it sends.")
-    source_port_least: int | None = Field(description="Least UDP or TCP source port of its data.")
-    source_port_largest: int | None
-    source_ports: list[int] = Field(description="The first ones, at most 4.")
-    destination_qp_least: int | None = Field(description="Least destination queue pair number of its data.")
-    destination_qp_largest: int | None
-    destination_qps: list[int] = Field(description="The first ones, at most 4.")
-    priority: int = Field(description="Priority of its data (IEEE 802.1Q).")
-    dscp_data: int | None = Field(description="DSCP of its data; null on InfiniBand.")
-    dscp_ack: int | None
-    dscp_cnp: int | None
-
-
-class PortColumn(BaseModel):
-    """A column of the port map as text."""
-
-    name: str
-    title: str
-    is_number: bool
-
-
-class PortMapPage(BaseModel):
-    """Some rows of the port map of a trial."""
-
-    total: int = Field(description="How many there are: one for each rank and port.")
-    about: str = Field(description="What numbers of queue pairs are.")
-    columns: list[PortColumn] = Field(description="Columns that say something, for a table.")
-    cells: list[list[str]] = Field(description="Texts of the rows, by column.")
-    ports: list[PortRow]
+    return {
+        "id": facts.id,
+        "variant": facts.variant,
+        "iteration": facts.iteration,
+        "data_size_bytes": facts.data_size_bytes,
+        "size_kind": facts.size_kind,
+        "position": facts.position,
+        "axes": dict(facts.axes),
+        "status": cast("TrialStatus", trial.status),
+    }
 
 
 @router.get("/trials/{trial_id}/port-map", response_model=PortMapPage)
@@ -457,7 +294,7 @@ def show_port_map(
     trial = trial_by_id(state, trial_id)
     key = ("port-map", *identity(trial), offset, limit)
     body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit))
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
@@ -474,7 +311,7 @@ def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
             for name, heading in headings.items()
         ],
         cells=[[cell_texts[name] for name in headings] for cell_texts in row_cells],
-        ports=[PortRow.model_validate(row) for row in port_map_object(page_rows)],
+        ports=list(page_rows),
     )
     return page.model_dump_json().encode()
 

@@ -14,28 +14,19 @@ from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, Metric
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
-from fabricbench.report.studies.published import published_rows
+from fabricbench.report.studies.published import PublishedRowJson, published_rows
 from fabricbench.results.job_reports import stored_reports
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, error_404
-from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
+from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
+from fabricbench.server.routes.plots import MetricFigure, plot_json
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import FINISHED
 
 router = APIRouter(prefix="/api/v1", tags=["validation"], responses=ERRORS)
-
-
-class PublishedResult(BaseModel):
-    """A line of a published table, and our newest trial of the plan as it is shipped."""
-
-    data_size_bytes: int
-    trial: str | None = Field(description="Id of our trial; null if none has finished in this workspace.")
-    metrics: dict[str, dict[str, Any]] = Field(
-        description="By name: `unit`, `published`, `ours` and `deviation_percent`, null where not measured."
-    )
 
 
 class PublishedPlan(BaseModel):
@@ -51,7 +42,9 @@ class PublishedPlan(BaseModel):
     changed: int = Field(
         description="How many trials of the plan do not count here: something was changed for them."
     )
-    rows: list[PublishedResult]
+    rows: list[PublishedRowJson] = Field(
+        description="Each line of the table, and our newest trial of the plan as it is shipped."
+    )
 
 
 class Validation(BaseModel):
@@ -105,22 +98,19 @@ def list_published(state: State) -> Validation:
     return Validation(plans=[_published(entry, trials[entry["plan"]]) for entry in tables])
 
 
-@router.get("/validation/figure", responses=JSON_OBJECT)
+@router.get("/validation/figure", response_model=MetricFigure)
 def draw_published(
     state: State,
     plan: Annotated[str, Query(max_length=200)],
     variant: Annotated[str, Query(max_length=200)] = "base",
     metric: MetricParameter = None,
 ) -> Response:
-    """Draw a published table and ours against size: `data` and `layout` for Plotly, and `caption`.
-
-    `metric` is what is drawn, `metrics` what can be: those that the table has.
-    """
+    """Draw a metric of a published table and ours against size."""
     matches = (entry for entry in _tables() if (entry["plan"], entry["variant"]) == (plan, variant))
     entry = next(matches, None)
     if entry is None:
         raise error_404(f'no published table of plan "{plan}", variant "{variant}"')
-    rows = [row.model_dump() for row in _published(entry, _finished(state, plan)).rows]
+    rows = _published(entry, _finished(state, plan)).rows
     metrics = sorted(_metrics_of(rows), key=lambda candidate: candidate != BUS_BANDWIDTH)
     drawn = chosen_metric(metric, metrics)
     plot = published_plot(rows, drawn, f"{entry['size_kind']} size") if drawn else None
@@ -128,7 +118,7 @@ def draw_published(
         raise error_404("nothing to draw: the table has no metric")
     names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=drawn.title, metric=drawn.name, metrics=names)
-    return Response(body, media_type="application/json")
+    return json_answer(body)
 
 
 def _metrics_of(rows: Iterable[Mapping[str, Any]]) -> list[Metric]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.words import counted, runs_of
 
@@ -35,6 +35,7 @@ _TIER_NAMES: Final = {
 }
 _NAME: Final = re.compile(r"([a-z]+)(\d*)")
 _SCALE_UP: Final = "scaleup"
+_ALWAYS_SENT: Final = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
 class Key(NamedTuple):
@@ -47,6 +48,8 @@ class Key(NamedTuple):
 
 class MapBox(BaseModel):
     """Equal switches of a tier, or hosts."""
+
+    model_config = _ALWAYS_SENT
 
     label: str = Field(description="Its name, or those of the first and the last.")
     tier: int = Field(description="Its tier; 0 for hosts.")
@@ -93,6 +96,8 @@ class JobHosts(BaseModel):
 
 class FabricMap(BaseModel):
     """A fabric as a picture of boxes and links; without boxes if it is too large to draw."""
+
+    model_config = _ALWAYS_SENT
 
     shape: str = Field(description='Its shape in words, such as "8 rails x 64 servers in 2 pods".')
     hosts: int = Field(description="Number of hosts, or of adapters of servers.")

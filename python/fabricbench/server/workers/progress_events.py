@@ -11,9 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from fabricbench.backend.protocol import Progress, goodput_gb_per_s, paused_mean
+from fabricbench.runner.session import ListedTrial
 from fabricbench.searched import Searched
 from fabricbench.server.workers.sandbox_tasks import TRIALS_MAX
 from fabricbench.store import Trial, TrialFacts, Workspace
@@ -21,30 +24,94 @@ from fabricbench.store.queries.tags import change_tags
 from fabricbench.store.runs import QueuedRun, RunQueue
 
 
+class SamplePoint(TypedDict):
+    """A sample of a trial: rates since the one before, and the ports of switches if any is sampled."""
+
+    sim_ps: int
+    goodput_gb_per_s: float
+    queue_max_bytes: NotRequired[int]
+    marks_per_us: NotRequired[float]
+    paused_mean: NotRequired[float]
+
+
+class RunSamples(TypedDict):
+    """Data of event `samples`: new points of the first running trial."""
+
+    trial: str
+    points: list[SamplePoint]
+
+
+class RunProgress(TypedDict):
+    """Data of event `progress`, about the first running trial and the whole run.
+
+    `number` is that of the trial, from 1, of `count`, and `running` how many run; `share` is the finished
+    fraction of the run, `trial_share` of the trial, and `left_s` the time that the rest of the trial will
+    take, which is null if unknown. Only the simulator has `packet_hops` and what follows.
+    """
+
+    trial: str
+    number: int
+    count: int
+    running: int
+    share: float
+    trial_share: float
+    left_s: float | None
+    hops_per_s: int | None
+    delivered_bytes: int
+    total_bytes: int
+    sim_ps: int
+    wall_s: float
+    packet_hops: NotRequired[int]
+    waiting_ps: NotRequired[int]
+    patience_ps: NotRequired[int]
+    open_chunks: NotRequired[int]
+
+
+class TrialStarted(TypedDict):
+    """Data of event `trial_started`."""
+
+    id: str
+    number: int
+    count: int
+    running: int
+    data_size_bytes: int
+
+
+class TrialEnded(TypedDict):
+    """Data of event `trial`; a resumed one had its record before."""
+
+    id: str
+    number: int
+    count: int
+    status: str
+    resumed: bool
+
+
 class Samples:
     """Buffer of points until the next call of `take`."""
 
     def __init__(self) -> None:
-        self._points: list[dict[str, Any]] = []
+        self._points: list[SamplePoint] = []
 
     def add(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Add the samples of a progress report as points."""
         self._points += map(_point, samples)
 
-    def take(self) -> list[dict[str, Any]]:
+    def take(self) -> list[SamplePoint]:
         """Return the points in order of time and forget them."""
         points, self._points = self._points, []
         return points
 
 
-def _point(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sample as a point: rates since the one before, and the ports if any is sampled."""
+def _point(sample: Mapping[str, Any]) -> SamplePoint:
+    """Return a sample as a point."""
     span_ps = sample["span_ps"]
     goodput = goodput_gb_per_s(sample["delivered_bytes"], span_ps)
-    point = {"sim_ps": sample["sim_ps"], "goodput_gb_per_s": goodput}
+    point: SamplePoint = {"sim_ps": sample["sim_ps"], "goodput_gb_per_s": goodput}
     if sample["queue_max_bytes"] is None:
         return point
-    return point | {
+    return {
+        **point,
         "queue_max_bytes": sample["queue_max_bytes"],
         "marks_per_us": sample["marked_frames"] * 1e6 / span_ps,
         "paused_mean": paused_mean(sample["paused_ps"], span_ps),
@@ -65,7 +132,7 @@ class ProgressEvents:
         self._run, self._store = run, store
         self._tags = run.options["tags"]
         self._before, self._count = 0, run.options["count"]
-        self._chosen: list[dict[str, Any]] = []
+        self._chosen: list[ListedTrial] = []
         sizes = [trial["data_size_bytes"] for trial in run.trials]
         self._weights = sizes + sizes[-1:] * (self._count - len(sizes))
         self._running: dict[int, str] = {}
@@ -175,10 +242,18 @@ class ProgressEvents:
         self._running.pop(number + self._before, None)
 
 
-def _listed(facts: TrialFacts) -> dict[str, Any]:
+def _listed(facts: TrialFacts) -> ListedTrial:
     """Return a trial in the form that the queue stores."""
-    names = ("id", "backend", "position", "variant", "iteration", "data_size_bytes", "size_kind")
-    return {name: getattr(facts, name) for name in names} | {"axes": dict(facts.axes)}
+    return {
+        "id": facts.id,
+        "backend": facts.backend,
+        "position": facts.position,
+        "variant": facts.variant,
+        "axes": dict(facts.axes),
+        "iteration": facts.iteration,
+        "data_size_bytes": facts.data_size_bytes,
+        "size_kind": facts.size_kind,
+    }
 
 
 def emit(event: str, **content: Any) -> None:

@@ -10,7 +10,9 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final, NotRequired, cast
+
+from typing_extensions import TypedDict
 
 from fabricbench import importing
 from fabricbench.backend.protocol import BackendError, RefusedError
@@ -49,6 +51,20 @@ SOURCE: Final = "plan"
 """Source named in errors about the plan text of a request."""
 TRIALS_MAX: Final = 1000
 """Maximum number of listed trials of a run."""
+
+
+class PlanCost(TypedDict):
+    """Estimated cost of the trials that `basis` names; `text` has it in words."""
+
+    basis: str
+    memory_bytes: int
+    seconds: float
+    longest_seconds: float
+    packet_hops: int
+    chunks: int
+    queue_pairs: int
+    hosts: int
+    text: NotRequired[str]
 
 
 def check(
@@ -299,6 +315,7 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
         "message": text,
         "hint": problem.hint,
         "field": problem.field,
+        "file": "",
         "line": location.line,
         "column": location.column,
         "found": problem.found,
@@ -356,7 +373,7 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     }
 
 
-def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
+def _cost(estimates: Sequence[engine.Estimate], basis: str) -> PlanCost:
     """Return the estimated cost of trials: the largest memory, the sum of the times, the largest counts."""
     times = [estimate["time_ms"] for estimate in estimates]
     return {

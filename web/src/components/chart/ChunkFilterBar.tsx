@@ -60,12 +60,12 @@ export function chunkFilterOf(search: URLSearchParams): ChunkFilter {
 const RANKS_MAX = 256;
 
 /** Numbers of a list with ranges such as `0, 4-7`; invalid parts are ignored. */
-export function ranksOf(text: string): string[] {
+export function ranksOf(text: string): number[] {
   const ranks = text.split(',').flatMap((part) => {
     const [, first, last = first] = /^\s*(\d{1,7})(?:\s*-\s*(\d{1,7}))?\s*$/.exec(part) ?? [];
     const from = Number(first ?? Number.NaN);
     const count = Math.min(RANKS_MAX, Number(last) - from + 1);
-    return count > 0 ? Array.from({ length: count }, (_, index) => String(from + index)) : [];
+    return count > 0 ? Array.from({ length: count }, (_, index) => from + index) : [];
   });
   return ranks.slice(0, RANKS_MAX);
 }

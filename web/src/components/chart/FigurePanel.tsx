@@ -6,8 +6,8 @@
 import { Button, Group, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
-import { useFigure } from '../../api/queries';
-import type { Figure, FigureName, TimeRange } from '../../api/types';
+import { type TimeRange, useFigure } from '../../api/queries';
+import type { Figure, FigureName } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';
 import { Loaded } from '../QueryStates';
 import { useSearch } from '../useSearch';
@@ -44,7 +44,7 @@ export function FigurePanel({ trial, figure, jobs, filtered = true }: Props) {
         {(data) => (
           <RangedChart
             figure={data}
-            range={figure.zooms ? (data.range ?? null) : range}
+            range={figure.zooms ? data.range : range}
             title={figure.title}
             onRange={figure.over_time ? (next) => change(searchOfRange(next)) : undefined}
           />

@@ -1,25 +1,22 @@
 /** Chart of a metric against data size, made by the server, with a menu that selects the metric. */
 import { Group, Select, Title } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
 
-import { useMetricFigure, useMetrics } from '../../api/queries';
+import { useMetrics } from '../../api/queries';
+import type { MetricFigure as Figure, MetricName } from '../../api/types';
 import { metricLabel } from '../../format/metrics';
 import { CaptionedChart } from './Chart';
 import { Loaded } from '../QueryStates';
 
 interface Props {
-  /** Resource of the HTTP API that draws the figure, and its query parameters. */
-  resource: string;
-  parameters: Record<string, string | readonly string[]>;
+  query: UseQueryResult<Figure, unknown>;
   /** Name of the figure for screen readers. */
   label: string;
-  /** Selected metric; the server selects one if null. */
-  metric: string | null;
-  onMetric: (metric: string) => void;
+  onMetric: (metric: MetricName) => void;
 }
 
-export function MetricFigure({ resource, parameters, label, metric, onMetric }: Props) {
+export function MetricFigure({ query, label, onMetric }: Props) {
   const metrics = useMetrics();
-  const query = useMetricFigure(resource, parameters, metric);
   return (
     <Loaded query={query} name={label}>
       {(figure) => (
@@ -35,7 +32,7 @@ export function MetricFigure({ resource, parameters, label, metric, onMetric }: 
               allowDeselect={false}
               data={figure.metrics.map((name) => ({ value: name, label: metricLabel(metrics, name) }))}
               value={figure.metric}
-              onChange={(chosen) => chosen !== null && onMetric(chosen)}
+              onChange={(chosen) => chosen !== null && onMetric(chosen as MetricName)}
             />
           </Group>
           <CaptionedChart figure={figure} label={`${figure.title}, ${label}`} />

@@ -2,7 +2,8 @@
  * Conversions of the time range that a page's figures show: between URL parameters [ps], the horizontal axis of a
  * figure, and a zoom by the user.
  */
-import type { Figure, TimeRange } from '../../api/types';
+import type { TimeRange } from '../../api/queries';
+import type { Figure } from '../../api/types';
 
 export function timeRangeOf(search: URLSearchParams): TimeRange | null {
   const from = Number(search.get('from') ?? Number.NaN);

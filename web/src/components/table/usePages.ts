@@ -5,8 +5,6 @@
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 
-import { get } from '../../api/client';
-
 const PAGE = 200;
 /** Rows loaded before and after the visible ones. */
 const MARGIN = 60;
@@ -18,7 +16,7 @@ interface Page<Row> {
 
 export function usePages<Answer, Row>(
   key: readonly unknown[],
-  url: (offset: number, limit: number) => string,
+  load: (offset: number, limit: number, signal: AbortSignal) => Promise<Answer>,
   take: (answer: Answer) => Page<Row>,
   refreshMs: number | false = false,
 ) {
@@ -26,7 +24,7 @@ export function usePages<Answer, Row>(
   const queries = useQueries({
     queries: numbers.map((number) => ({
       queryKey: [...key, number],
-      queryFn: ({ signal }: { signal: AbortSignal }) => get<Answer>(url(number * PAGE, PAGE), signal),
+      queryFn: ({ signal }: { signal: AbortSignal }) => load(number * PAGE, PAGE, signal),
       refetchInterval: refreshMs,
       placeholderData: samePage<Answer>(number),
       staleTime: 30_000,

@@ -4,9 +4,14 @@
  */
 import { Group, Paper, Select, SimpleGrid, Stack, Switch, Text, Title } from '@mantine/core';
 
-import type { CampaignAnalysis, CampaignEffect, CampaignSetting } from '../../api/campaigns';
 import { useCampaignAnalysis, useMetrics } from '../../api/queries';
-import type { CampaignDetail } from '../../api/types';
+import type {
+  CampaignAnalysis,
+  CampaignDetail,
+  CampaignEffect,
+  CampaignSetting,
+  MetricName,
+} from '../../api/types';
 import { CaptionedChart } from '../../components/chart/Chart';
 import { Loaded } from '../../components/QueryStates';
 import { DataTable, Scrolled, type TableColumn } from '../../components/table/DataTable';
@@ -21,8 +26,8 @@ export function FactorAnalysis({ campaign, asOf }: { campaign: CampaignDetail; a
   const metrics = useMetrics();
   const { name } = campaign.progress;
   const job = search.get('job');
-  const metric = search.get('metric');
-  const query = useCampaignAnalysis(name, { metric, job, relative: search.has('relative'), as_of: asOf });
+  const metric = search.get('metric') as MetricName | null;
+  const query = useCampaignAnalysis(name, { metric, job, relative: search.has('relative') }, asOf);
   const choices = campaign.metrics.map((each) => ({ value: each, label: metricLabel(metrics, each) }));
   return (
     <>
@@ -119,7 +124,7 @@ function EffectsSection({ analysis }: AnalysisProps) {
           .filter(({ name }) => name.startsWith('pair-'))
           .map((figure) => (
             <div key={figure.name} style={{ minWidth: 0 }}>
-              <CaptionedChart figure={figure} label={`Two factors, ${figure.caption ?? ''}`} />
+              <CaptionedChart figure={figure} label={`Two factors, ${figure.caption}`} />
             </div>
           ))}
       </div>

@@ -4,9 +4,8 @@
  */
 import { Group, Select, Text, Title } from '@mantine/core';
 
-import type { CampaignPareto } from '../../api/campaigns';
 import { useCampaignPareto } from '../../api/queries';
-import type { CampaignDetail } from '../../api/types';
+import type { CampaignDetail, CampaignPareto, MetricName } from '../../api/types';
 import { CaptionedChart } from '../../components/chart/Chart';
 import { Loaded } from '../../components/QueryStates';
 import { DataTable, Scrolled } from '../../components/table/DataTable';
@@ -29,10 +28,10 @@ interface Props {
 
 export function ParetoFront({ name, choices, job, asOf, factors }: Props) {
   const { search, change } = useSearch();
-  const first = search.get('first');
-  const second = search.get('second');
+  const first = search.get('first') as MetricName | null;
+  const second = search.get('second') as MetricName | null;
   const query = useCampaignPareto(name, { first, second, job }, asOf);
-  const [x, y] = query.data?.metrics ?? [first, second];
+  const [x = null, y = null] = query.data?.metrics ?? [first, second];
   return (
     <section
       className="panel"

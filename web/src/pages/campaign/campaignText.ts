@@ -2,7 +2,7 @@
  * Texts and table columns for a campaign: why it ended early, its varied parameters (factors), settings with means
  * and confidence intervals, percentages, highlights; asOf decides when its analysis is requested again.
  */
-import type { CampaignAnalysis, CampaignSetting } from '../../api/campaigns';
+import type { CampaignAnalysis, CampaignSetting } from '../../api/types';
 import type { Campaign, CampaignDetail } from '../../api/types';
 import type { TableColumn } from '../../components/table/DataTable';
 import { counted, MISSING, significant } from '../../format/numbers';

@@ -3,10 +3,9 @@
  * simulator's prediction: selection, parameters that differ, chart and tables of metrics with ratios.
  */
 import { Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 
-import { useComparison } from '../../api/queries';
-import type { Comparison } from '../../api/types';
+import { useComparedFigure, useComparison } from '../../api/queries';
+import type { Comparison, MetricName } from '../../api/types';
 import { MetricFigure } from '../../components/chart/MetricFigure';
 import { Empty, Loaded } from '../../components/QueryStates';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
@@ -54,7 +53,6 @@ const MODES = [
 ] as const;
 
 export function Component() {
-  useDocumentTitle('Compare · fabricbench');
   const { search, change } = useSearch();
   const ids = search.getAll('trial');
   const mode = MODES.find(({ value }) => value === search.get('by')) ?? MODES[0];
@@ -90,13 +88,7 @@ export function Component() {
           {(data) => (
             <Stack gap="sm">
               <section className="panel" style={{ padding: '10px 14px' }} aria-label="Over sizes">
-                <MetricFigure
-                  resource="compare"
-                  parameters={{ trial: ids, by }}
-                  label="compared"
-                  metric={search.get('metric')}
-                  onMetric={(metric) => change({ metric })}
-                />
+                <Figure trials={ids} by={by} />
               </section>
               {mode.value === 'size' ? (
                 <SizesTables comparison={data} />
@@ -111,6 +103,12 @@ export function Component() {
       )}
     </Stack>
   );
+}
+
+function Figure({ trials, by }: { trials: string[]; by: 'trial' | 'size' | 'variant' }) {
+  const { search, change } = useSearch();
+  const query = useComparedFigure({ trial: trials, by, metric: search.get('metric') as MetricName | null });
+  return <MetricFigure query={query} label="compared" onMetric={(metric) => change({ metric })} />;
 }
 
 function Compared({ comparison, onlyDiffering }: { comparison: Comparison; onlyDiffering: boolean }) {

@@ -25,7 +25,7 @@ export function sizeTables(comparison: Comparison): SizeTable[] {
 }
 
 function sizeOf(pair: ComparedJob): number {
-  return pair.first.data_size_bytes ?? 0;
+  return pair.first.data_size_bytes;
 }
 
 /** Metrics that benchmarks measure as well and that either run has. */

@@ -2,7 +2,6 @@
  * Page to configure and run a plan. With `start` in its URL it offers plans to start from; otherwise it has form, YAML
  * editor, map of the fabric, the server's check of the plan, and the run target (simulator or hosts).
  */
-import { useDocumentTitle } from '@mantine/hooks';
 import { useState } from 'react';
 
 import type { MadePlan } from '../../api/types';
@@ -17,7 +16,6 @@ import { storeDraft, useSchema, useStart } from './usePlan';
 const NO_PLAN = { plan: null, trial: null, run: null, set: null };
 
 export function Component() {
-  useDocumentTitle('Configure · fabricbench');
   const { search, change } = useSearch();
   const [made, setMade] = useState<MadePlan | null>(null);
   const [version, setVersion] = useState(0);

@@ -5,11 +5,12 @@
 import { Anchor, Button, Group, List, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconPlayerPlay } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 
-import { path, send } from '../../api/client';
-import type { Checked, Fault, Run } from '../../api/types';
+import { api, content } from '../../api/client';
+import { useRefreshing } from '../../api/queries';
+import type { Checked, Fault } from '../../api/types';
 import { NoteList } from '../../components/NoteList';
 import { problemText } from '../../components/QueryStates';
 import { duration, fileSize } from '../../format/numbers';
@@ -134,11 +135,12 @@ function ErrorList({ errors, className, onField }: ErrorListProps) {
 /** Starts a run of the plan and opens its page. */
 function useRunStart(yaml: string, target: RunTarget) {
   const navigate = useNavigate();
-  const client = useQueryClient();
+  const refreshing = useRefreshing();
   return useMutation({
-    mutationFn: (force: boolean) => send<Run>('POST', path('runs'), { yaml, force, ...requestOf(target) }),
+    mutationFn: (force: boolean) =>
+      content(api.POST('/api/v1/runs', { body: { yaml, force, ...requestOf(target) } })),
     onSuccess: (run) => {
-      void client.invalidateQueries({ queryKey: ['runs'] });
+      refreshing.runs();
       void navigate(`/runs/${run.id}`);
     },
     onError: (error) =>

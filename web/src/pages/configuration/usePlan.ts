@@ -6,17 +6,9 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 
-import { get, path, send } from '../../api/client';
-import type { Checked, RunDetail, TrialDetail } from '../../api/types';
-import {
-  EMPTY_PLAN,
-  type FieldPath,
-  FIRST_PLAN,
-  fieldsOf,
-  planOfTrial,
-  withField,
-  withOverrides,
-} from './planYaml';
+import { api, content } from '../../api/client';
+import type { TrialDetail } from '../../api/types';
+import { type FieldPath, FIRST_PLAN, fieldsOf, planOfTrial, withField, withOverrides } from './planYaml';
 import type { Schema } from './form/schema';
 import { requestOf, type RunTarget } from './runTarget';
 
@@ -37,8 +29,8 @@ export function useStart({ plan, trial, run, set }: Start, version: number) {
   return useQuery({
     queryKey: ['start', plan, trial, run, set, version],
     queryFn: async ({ signal }) => {
-      if (plan !== null) return (await get<{ yaml: string }>(path('plans', plan), signal)).yaml;
-      if (trial !== null) return startOfTrial(await get<TrialDetail>(path('trials', trial), signal), set);
+      if (plan !== null) return (await shippedPlan(plan, signal)).yaml;
+      if (trial !== null) return startOfTrial(await trialOf(trial, signal), set);
       if (run !== null) return planOfRun(run, signal);
       return sessionStorage.getItem(DRAFT) ?? FIRST_PLAN;
     },
@@ -52,9 +44,17 @@ export function storeDraft(yaml: string) {
   sessionStorage.setItem(DRAFT, yaml);
 }
 
+const shippedPlan = (name: string, signal: AbortSignal) =>
+  content(api.GET('/api/v1/plans/{name}', { params: { path: { name } }, signal }));
+
+const trialOf = (id: string, signal: AbortSignal) =>
+  content(api.GET('/api/v1/trials/{trial_id}', { params: { path: { trial_id: id } }, signal }));
+
 /** Plan of a run with its overrides, except for its hosts, which are selected again. */
-export async function planOfRun(run: string, signal: AbortSignal): Promise<string> {
-  const { plan_source, overrides } = await get<RunDetail>(path('runs', run), signal);
+async function planOfRun(run: string, signal: AbortSignal): Promise<string> {
+  const { plan_source, overrides } = await content(
+    api.GET('/api/v1/runs/{run_id}', { params: { path: { run_id: run } }, signal }),
+  );
   return withOverrides(
     plan_source,
     overrides.filter((override) => override !== ON_HOSTS),
@@ -66,14 +66,14 @@ const ON_HOSTS = 'backend="hosts"';
 /** Plan of a trial with its overrides, except for its hosts, which are selected again. */
 function startOfTrial(trial: TrialDetail, set: readonly string[]): string {
   const changes = trial.overrides.filter((override) => override !== ON_HOSTS);
-  const plan = withOverrides(trial.plan_source ?? EMPTY_PLAN, changes);
+  const plan = withOverrides(trial.plan_source, changes);
   return set.length === 0 ? plan : withOverrides(planOfTrial(plan, trial), set);
 }
 
 export function useSchema() {
   return useQuery({
     queryKey: ['plan-schema'],
-    queryFn: ({ signal }) => get<Schema>(path('plan-schema'), signal),
+    queryFn: ({ signal }) => content(api.GET('/api/v1/plan-schema', { signal })) as Promise<Schema>,
     staleTime: HOUR,
   });
 }
@@ -96,7 +96,8 @@ export function usePlan(start: string, target: RunTarget) {
   }, []);
   const check = useQuery({
     queryKey: ['check', debounced, target],
-    queryFn: () => send<Checked>('POST', path('plans', 'check'), { yaml: debounced, ...requestOf(target) }),
+    queryFn: () =>
+      content(api.POST('/api/v1/plans/check', { body: { yaml: debounced, ...requestOf(target) } })),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     gcTime: 60_000,

@@ -6,12 +6,10 @@ import 'swagger-ui-dist/swagger-ui.css';
 import './api.css';
 
 import { Stack, Text, Title, useComputedColorScheme } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { useEffect, useRef } from 'react';
 import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
 
 export function Component() {
-  useDocumentTitle('API · fabricbench');
   const container = useRef<HTMLDivElement>(null);
   useDarkMode();
   useEffect(() => {

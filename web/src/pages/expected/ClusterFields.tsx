@@ -1,7 +1,8 @@
 /** Fields of a form that describe a cluster: server, number of servers, fabric. */
 import { NumberInput, Select } from '@mantine/core';
 
-import type { ClusterChoices, ClusterParts } from '../../api/expected';
+import type { ClusterParts } from '../../api/queries';
+import type { ClusterChoices } from '../../api/types';
 
 interface Props {
   choices: ClusterChoices;

@@ -3,11 +3,10 @@
  * in the URL, the curve with its band, a table with NCCL's choice and the bound at each size, and acceptance limits.
  */
 import { Button, Code, Group, NumberInput, Select, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { type SubmitEvent, useState } from 'react';
 
-import { useClusterChoices, useExpectedCurve } from '../../api/queries';
-import type { Cluster, ClusterChoices, ExpectedCurve } from '../../api/expected';
+import { type Cluster, useClusterChoices, useExpectedCurve } from '../../api/queries';
+import type { ClusterChoices, ExpectedCurve } from '../../api/types';
 import { CaptionedChart } from '../../components/chart/Chart';
 import { Loaded } from '../../components/QueryStates';
 import { useSearch } from '../../components/useSearch';
@@ -16,7 +15,6 @@ import { ExpectedTable } from './ExpectedTable';
 import { clusterOf, searchOf } from './cluster';
 
 export function Component() {
-  useDocumentTitle('Expected · fabricbench');
   const choices = useClusterChoices();
   const { search, change } = useSearch();
   const cluster = clusterOf(search);

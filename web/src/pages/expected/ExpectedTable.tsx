@@ -1,7 +1,7 @@
 /** Table of an expected curve: NCCL's choice, time, bus bandwidth, ideal, bound and limit at each data size. */
 import { Text } from '@mantine/core';
 
-import type { ExpectedCurve, ExpectedRow } from '../../api/expected';
+import type { ExpectedCurve, ExpectedRow } from '../../api/types';
 import { DataTable, Scrolled, type TableColumn } from '../../components/table/DataTable';
 import { dataSize, fixed, MISSING, significant } from '../../format/numbers';
 

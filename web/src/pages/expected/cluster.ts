@@ -1,5 +1,5 @@
 /** The cluster of an expected curve in the query parameters of the page's URL. */
-import type { Cluster } from '../../api/expected';
+import type { Cluster } from '../../api/queries';
 
 /** The cluster of the URL; null without one. */
 export function clusterOf(search: URLSearchParams): Cluster | null {

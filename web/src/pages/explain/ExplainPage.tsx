@@ -3,7 +3,6 @@
  * points on the expected curve, likely causes and the next test.
  */
 import { Button, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { useState } from 'react';
 
 import { ApiError } from '../../api/client';
@@ -17,7 +16,6 @@ import { FilesPanel } from './FilesPanel';
 import { EXPLAIN_LABELS, filesOf, givenOf, NO_VALUES } from './given';
 
 export function Component() {
-  useDocumentTitle('Explain · fabricbench');
   const [files, setFiles] = useState<FileToExplain[]>([]);
   const [text, setText] = useState('');
   const [values, setValues] = useState(NO_VALUES);

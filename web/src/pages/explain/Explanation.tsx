@@ -4,7 +4,7 @@
  */
 import { Badge, Group, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 
-import type { Explained, LikelyCause } from '../../api/expected';
+import type { Explained, LikelyCause } from '../../api/types';
 import { AnswerTile } from '../../components/AnswerTile';
 import { CaptionedChart } from '../../components/chart/Chart';
 import { CodeText } from '../../components/CodeText';

@@ -27,7 +27,7 @@ export function FilesPanel({ files, text, onFiles, onText }: Props) {
     <FileDrop multiple status="or drop them here" onFiles={add}>
       <Textarea
         label="Paste"
-        description="Output of nccl-tests, perftest or OSU, NCCL's log; counters, config_db.json, a plan"
+        description="Output of nccl-tests, perftest or OSU, NCCL's log; counters, config_db.json, a plan, NCCL's graphs"
         rows={7}
         spellCheck={false}
         value={text}

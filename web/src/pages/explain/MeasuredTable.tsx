@@ -1,7 +1,7 @@
 /** Table of measured results next to the expectation; results that fall short are coloured. */
 import { Text, Title } from '@mantine/core';
 
-import type { ResultTable } from '../../api/expected';
+import type { ResultTable } from '../../api/types';
 import { DataTable, Scrolled, type TableColumn } from '../../components/table/DataTable';
 
 type Row = ResultTable['rows'][number];

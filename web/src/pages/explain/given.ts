@@ -1,6 +1,6 @@
 /** Form of the explain page: its values, labels, and the request that they make. */
-import type { ClusterParts, Given } from '../../api/expected';
-import type { FileToExplain } from '../../api/queries';
+import type { ClusterParts, FileToExplain } from '../../api/queries';
+import type { Given } from '../../api/types';
 import type { FormLabels } from '../imports/importFile';
 
 export type FabricKind = 'unknown' | 'cluster' | 'plan';

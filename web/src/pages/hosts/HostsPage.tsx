@@ -3,7 +3,6 @@
  * test traffic, driver, agent, failed checks and facts of each host.
  */
 import { Alert, Badge, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 
 import { useHosts } from '../../api/queries';
 import type { HostsFile, HostState } from '../../api/types';
@@ -13,7 +12,6 @@ import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { COLOURS, countText, failedChecks, ranksText } from '../../format/hosts';
 
 export function Component() {
-  useDocumentTitle('Hosts · fabricbench');
   const hosts = useHosts();
   return (
     <Stack gap="sm">

@@ -36,7 +36,7 @@ export function ImportOptions({ options, onChange }: Props) {
           placeholder="Detected automatically"
           data={FORMATS}
           value={options.format}
-          onChange={(format) => set({ format })}
+          onChange={(format) => set({ format: format as Options['format'] })}
           clearable
         />
         <TagsInput

@@ -3,7 +3,6 @@
  * errors, imported runs.
  */
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
@@ -17,7 +16,6 @@ import { ImportOptions, NO_OPTIONS, type Options } from './ImportOptions';
 import { RefusedFile } from './RefusedFile';
 
 export function Component() {
-  useDocumentTitle('Import · fabricbench');
   const [file, setFile] = useState<File | null>(null);
   const [options, setOptions] = useState<Options>(NO_OPTIONS);
   const importing = useImportAndOpen();

@@ -5,13 +5,12 @@
 import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { IconArrowsDiff, IconDownload, IconPencil } from '@tabler/icons-react';
-import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, useParams } from 'react-router';
 
 import { path, query } from '../../api/client';
-import { FINAL_STATES, type Live, useRunEvents } from '../../api/events';
-import { useRun, useRunResults } from '../../api/queries';
+import { type Live, useRunEvents } from '../../api/events';
+import { FINAL_STATES, useRefreshing, useRun, useRunResults } from '../../api/queries';
 import type { ResultsOfRun, RunDetail, RunTrial, SearchedCase } from '../../api/types';
 import { Empty, Loaded } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
@@ -99,14 +98,8 @@ const SHOWN_OPEN = 8;
 
 /** Requests figures and comparisons again after each trial and at the end. */
 function useFreshFigures({ trials_finished, state }: RunDetail) {
-  const client = useQueryClient();
-  useEffect(() => {
-    for (const key of ['compare', 'figures', 'figure']) {
-      // A first request under way would count as fresh, although it may have left before the trial ended.
-      const queryKey = [key];
-      void client.cancelQueries({ queryKey }).then(() => client.invalidateQueries({ queryKey }));
-    }
-  }, [client, trials_finished, state]);
+  const { figures } = useRefreshing();
+  useEffect(() => figures(), [figures, trials_finished, state]);
 }
 
 function Header({ run, results }: { run: RunDetail; results: ResultsOfRun | undefined }) {

@@ -35,9 +35,7 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
         <Stack key={job.job} gap="xs">
           <Title order={2}>
             {job.job}:{' '}
-            {job.status === 'complete'
-              ? `${fixed(job.ideal_percent as number | null, 1)} % of the ideal`
-              : job.status}
+            {job.status === 'complete' ? `${fixed(job.ideal_percent, 1)} % of the ideal` : job.status}
           </Title>
           {job.diagnosis?.map((finding, index) => (
             <FindingBox key={`${finding.cause} ${index}`} trial={trial.id} finding={finding} />
@@ -116,7 +114,7 @@ const UPLINK_COLUMNS: TableColumn<Uplinks>[] = [
   {
     title: 'Link usage (%)',
     right: true,
-    cell: (row) => joined(row.uplinks.map((link) => link.usage_percent)),
+    cell: (row) => joined(row.uplinks.map((link) => link.usage_percent ?? null)),
   },
   { title: 'Frames delta', right: true, cell: ({ frames_delta }) => whole(frames_delta) },
 ];
@@ -124,21 +122,25 @@ const UPLINK_COLUMNS: TableColumn<Uplinks>[] = [
 /** Rates of the uplinks in both directions, and frames marked at both ends and below. */
 const RATE_COLUMNS: TableColumn<Uplinks>[] = [
   SWITCH,
-  { title: 'Sent (Gb/s)', right: true, cell: ({ uplinks }) => joined(uplinks.map((link) => link.tx_gbps)) },
+  {
+    title: 'Sent (Gb/s)',
+    right: true,
+    cell: ({ uplinks }) => joined(uplinks.map((link) => link.tx_gbps ?? null)),
+  },
   {
     title: 'Received (Gb/s)',
     right: true,
-    cell: ({ uplinks }) => joined(uplinks.map((link) => link.rx_gbps)),
+    cell: ({ uplinks }) => joined(uplinks.map((link) => link.rx_gbps ?? null)),
   },
   {
     title: 'Marked at uplinks',
     right: true,
-    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.ecn_marked))),
+    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.ecn_marked ?? null))),
   },
   {
     title: 'Marked above',
     right: true,
-    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.peer_ecn_marked))),
+    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.peer_ecn_marked ?? null))),
   },
   { title: 'Marked at other ports', right: true, cell: ({ ecn_marked_below }) => whole(ecn_marked_below) },
 ];

@@ -71,12 +71,9 @@ export function FindingBox({ trial, finding }: { trial: string; finding: Finding
   );
 }
 
-/** Figures of a cause, a list or a mapping, as names and texts; empty ones are left out. */
+/** Figures of a cause as names and texts; empty ones are left out. */
 function factsOf(finding: Finding): [string, ReactNode][] {
-  const pairs = Array.isArray(finding.evidence)
-    ? finding.evidence.map(({ name, value }) => [name, value] as const)
-    : Object.entries(finding.evidence);
-  return pairs.flatMap(([name, value]) => factsOfValue(name, value));
+  return Object.entries(finding.evidence).flatMap(([name, value]) => factsOfValue(name, value));
 }
 
 function factsOfValue(name: string, value: unknown): [string, ReactNode][] {

@@ -88,12 +88,12 @@ function rowsOf(metrics: readonly Metric[], jobs: JobDetail[]): MetricRow[] {
           metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric),
         ),
       })),
-    ...Object.entries(COUNTS).map(([name, title]): MetricRow => ({
+    ...(Object.keys(COUNTS) as (keyof typeof COUNTS)[]).map((name): MetricRow => ({
       name,
-      title,
+      title: COUNTS[name],
       point: 'endpoint',
       isMain: false,
-      values: jobs.map((job) => (job[name] ?? null) as number | null),
+      values: jobs.map((job) => job[name]),
     })),
   ];
   return rows.filter(({ values }) => values.some((value) => value !== null));

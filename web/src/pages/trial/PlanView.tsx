@@ -13,7 +13,7 @@ import { factName, factText, flatFacts } from '../../format/facts';
 const TEXT_STYLE = { maxHeight: 'calc(100vh - 260px)', overflow: 'auto' };
 
 export function PlanView({ trial }: { trial: TrialDetail }) {
-  const facts = Object.entries({ ...flatFacts(trial.engine ?? {}), ...trial.machine });
+  const facts = Object.entries({ ...flatFacts(trial.engine), ...trial.machine });
   return (
     <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 3fr) minmax(260px, 1fr)', gap: 12 }}>
       <Paper withBorder p="sm">
@@ -29,7 +29,7 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
           </Text>
         ) : null}
         <Code block role="region" aria-label="The plan as written" tabIndex={0} style={TEXT_STYLE}>
-          {trial.plan_source ?? 'The plan is not in the record.'}
+          {trial.plan_source}
         </Code>
       </Paper>
       <Stack gap="sm">

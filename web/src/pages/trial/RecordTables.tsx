@@ -6,7 +6,8 @@ import { Anchor, Group, SegmentedControl, Stack, Text, TextInput } from '@mantin
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useMemo, useState } from 'react';
 
-import { path, query } from '../../api/client';
+import { path } from '../../api/client';
+import { rowsOf } from '../../api/queries';
 import type { Cell, Column, TablePage, TableRow, TrialDetail } from '../../api/types';
 import { Grid, type GridColumn, type Sorting } from '../../components/table/Grid';
 import { Empty, Failure, Loading } from '../../components/QueryStates';
@@ -52,7 +53,7 @@ function RecordTable({ trial, table, tall }: Props) {
   const order = sorting === null ? {} : { sort: sorting.key, order: sorting.order };
   const pages = usePages<TablePage, TableRow>(
     ['table', trial, table, order, where],
-    (offset, limit) => path('trials', trial, 'tables', table) + query({ offset, limit, ...order, where }),
+    (offset, limit, signal) => rowsOf(trial, table, { offset, limit, ...order, where }, signal),
     (page) => page,
   );
   const columns = useMemo(

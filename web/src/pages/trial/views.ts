@@ -73,12 +73,12 @@ export function hasTables(trial: Pick<TrialDetail, 'observed'>, tables: readonly
 
 /** Hosts that measured a trial; empty for other trials. */
 export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
-  return trial.engine?.hosts ?? [];
+  return trial.engine.hosts ?? [];
 }
 
 /** Whether NCCL runs a job of a trial. */
 function hasNccl(trial: Partial<Pick<TrialDetail, 'run_spec'>>): boolean {
-  return trial.run_spec?.jobs.some((job) => Boolean(job.work?.nccl)) ?? false;
+  return trial.run_spec?.jobs.some(({ work }) => Boolean((work as { nccl?: unknown } | null)?.nccl)) ?? false;
 }
 
 /**

@@ -4,12 +4,11 @@
  * and the deviation.
  */
 import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
 
-import { usePublished } from '../../api/queries';
-import type { PublishedMetric, PublishedPlan } from '../../api/types';
+import { usePublished, usePublishedFigure } from '../../api/queries';
+import type { MetricName, PublishedMetric, PublishedPlan } from '../../api/types';
 import { MetricFigure } from '../../components/chart/MetricFigure';
 import { Empty, Loaded } from '../../components/QueryStates';
 import { MetricCell, MetricHead } from '../../components/table/MetricCells';
@@ -21,7 +20,6 @@ import { coverage, deviationStyle, deviationText, metricNames } from './deviatio
 const CHART_PX = 370;
 
 export function Component() {
-  useDocumentTitle('Validation · fabricbench');
   const { search, change } = useSearch();
   const onlyCovered = search.has('ours');
   const published = usePublished();
@@ -154,16 +152,11 @@ function Table({ plan }: { plan: PublishedPlan }) {
 }
 
 function Chart({ plan }: { plan: PublishedPlan }) {
-  const [metric, setMetric] = useState<string | null>(null);
+  const [metric, setMetric] = useState<MetricName | null>(null);
+  const query = usePublishedFigure({ plan: plan.plan, variant: plan.variant, metric });
   return (
     <div style={{ padding: '0 14px 8px' }}>
-      <MetricFigure
-        resource="validation"
-        parameters={{ plan: plan.plan, variant: plan.variant }}
-        label={nameOf(plan)}
-        metric={metric}
-        onMetric={setMetric}
-      />
+      <MetricFigure query={query} label={nameOf(plan)} onMetric={setMetric} />
     </div>
   );
 }

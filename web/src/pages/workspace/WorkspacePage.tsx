@@ -3,12 +3,11 @@
  * runs or trials with search, filters, saved views, sorting, selection, tagging, deletion and undo.
  */
 import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { IconUpload } from '@tabler/icons-react';
 import { useMemo } from 'react';
 import { Link, useNavigate } from 'react-router';
 
-import { trialsUrl, useMetrics, useRunList, useRuns } from '../../api/queries';
+import { trialsOf, useMetrics, useRunList, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
 import { Grid } from '../../components/table/Grid';
 import { Empty, Failure, Loading } from '../../components/QueryStates';
@@ -26,14 +25,13 @@ import { trialColumns } from './trialColumns';
 import { useSelection } from './useSelection';
 
 export function Component() {
-  useDocumentTitle('Runs · fabricbench');
   const { search, change } = useSearch();
   const filter = useMemo(() => filterOf(search), [search]);
   const selection = useSelection();
   const busy = useRuns().data?.runs.some((run) => run.state === 'running') ?? false;
   const pages = usePages<TrialPage, Trial>(
-    ['trials', 'list', filter],
-    (offset, limit) => trialsUrl({ ...filter, offset, limit }),
+    ['get', '/api/v1/trials', filter],
+    (offset, limit, signal) => trialsOf({ ...filter, offset, limit }, signal),
     (answer) => ({ total: answer.total, rows: answer.trials }),
     busy ? 2_000 : false,
   );

@@ -5,6 +5,8 @@
 import type { TrialFilter } from '../../api/queries';
 import type { Sorting } from '../../components/table/Grid';
 
+type SortKey = NonNullable<TrialFilter['sort']>;
+
 export const LISTS = ['plan', 'tag', 'status', 'variant', 'backend'] as const;
 export type ListName = (typeof LISTS)[number];
 
@@ -51,7 +53,7 @@ export function sortingOf(search: URLSearchParams): Sorting {
 /** Parameters of the request for the list. */
 export function filterOf(search: URLSearchParams): TrialFilter {
   const { key, order } = sortingOf(search);
-  const filter: TrialFilter = { sort: key, order };
+  const filter: TrialFilter = { sort: key as SortKey, order };
   const text = search.get('search');
   if (text) filter.search = text;
   for (const name of [...LISTS, 'suite', 'job'] as const) {

@@ -189,9 +189,9 @@ function variantText(trial: Trial) {
 
 function collectiveText({ jobs }: Trial, job: JobMetrics | undefined) {
   if (job === undefined) return MISSING;
-  const name = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
+  const name = `${job.collective}${job.algorithm ? `, ${job.algorithm}` : ''}`;
   if (jobs.length === 1) return <span title={name}>{name}</span>;
-  const all = jobs.map((each) => `${each.job}: ${each.collective ?? MISSING}`).join('; ');
+  const all = jobs.map((each) => `${each.job}: ${each.collective}`).join('; ');
   return <span title={all}>{`${job.job} (1 of ${jobs.length}): ${name}`}</span>;
 }
 

@@ -127,7 +127,7 @@ function TierText({ y, name, count, uplinks }: Layout['tiers'][number]) {
 
 function SwitchBox({ placed, hasText }: { placed: PlacedBox; hasText: boolean }) {
   const { x, y, width, height, text, box } = placed;
-  const colour = box.rail === null || box.rail === undefined ? 'var(--switch)' : colourOf(box.rail);
+  const colour = box.rail === null ? 'var(--switch)' : colourOf(box.rail);
   return (
     <>
       <Stack placed={placed} colour={colour} />

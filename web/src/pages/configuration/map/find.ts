@@ -21,7 +21,8 @@ export function findOnMap(map: FabricMap, text: string): Match | null {
 function findHost(map: FabricMap, host: number): Match | null {
   const has = (tier: number) =>
     map.boxes.findIndex(
-      (box) => box.tier === tier && box.hosts.some(([first, last]) => first <= host && host <= last),
+      (box) =>
+        box.tier === tier && box.hosts.some(([first = 0, last = first]) => first <= host && host <= last),
     );
   const box = has(0);
   const above = map.boxes[has(1)];
@@ -36,8 +37,8 @@ function positionText(
 ): string {
   const parts = [
     pods ? (pods[0] === pods[1] ? `pod ${pods[0]}` : `pods ${pods[0]} to ${pods[1]}`) : '',
-    rail === null || rail === undefined ? '' : `rail ${rail}`,
-    plane === null || plane === undefined ? '' : `plane ${plane}`,
+    rail === null ? '' : `rail ${rail}`,
+    plane === null ? '' : `plane ${plane}`,
     switches.length > 1 && name !== label ? `${name}, one of ${label}` : name,
   ];
   return parts.filter((part) => part !== '').join(', ');

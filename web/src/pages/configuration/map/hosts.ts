@@ -3,7 +3,7 @@ import type { FabricMap, MapBox } from '../../../api/types';
 
 /** Numbers of the hosts of a box. */
 export function hostNumbers({ hosts }: MapBox): number[] {
-  return hosts.flatMap(([first, last]) =>
+  return hosts.flatMap(([first = 0, last = first]) =>
     Array.from({ length: last - first + 1 }, (_, index) => first + index),
   );
 }

@@ -1,8 +1,7 @@
 /** Requests of the start page: plans of the gallery, their fabrics, choices of a cluster, plans made of answers or files. */
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 
-import { get, path, query, send } from '../../../api/client';
-import type { Checked, FabricMap, Gallery, MadePlan, PlanChoices, RunListPage } from '../../../api/types';
+import { api, content } from '../../../api/client';
 import type { StartPlan } from './gallery';
 
 const HOUR = 3_600_000;
@@ -11,16 +10,16 @@ const RUNS = 200;
 export const useGallery = () =>
   useQuery({
     queryKey: ['plan-gallery'],
-    queryFn: ({ signal }) => get<Gallery>(path('plan-gallery'), signal),
+    queryFn: ({ signal }) => content(api.GET('/api/v1/plan-gallery', { signal })),
     staleTime: HOUR,
   });
 
 /** The newest runs of the workspace. */
 export const useNewestRuns = () =>
   useQuery({
-    queryKey: ['trials', 'by-run', 'newest'],
+    queryKey: ['get', '/api/v1/trials/by-run', 'newest'],
     queryFn: ({ signal }) =>
-      get<RunListPage>(path('trials', 'by-run') + query({ limit: String(RUNS) }), signal),
+      content(api.GET('/api/v1/trials/by-run', { params: { query: { limit: RUNS } }, signal })),
   });
 
 /** Fabric of a plan of the gallery, requested once its card is visible. */
@@ -28,9 +27,10 @@ export const useFabric = ({ open }: StartPlan, enabled: boolean) =>
   useQuery({
     queryKey: ['plan-fabric', open],
     queryFn: ({ signal }) =>
-      get<FabricMap>(
-        'plan' in open ? path('plans', open.plan, 'fabric') : path('runs', open.run, 'fabric'),
-        signal,
+      content(
+        'plan' in open
+          ? api.GET('/api/v1/plans/{name}/fabric', { params: { path: { name: open.plan } }, signal })
+          : api.GET('/api/v1/runs/{run_id}/fabric', { params: { path: { run_id: open.run } }, signal }),
       ),
     staleTime: HOUR,
     retry: false,
@@ -40,7 +40,7 @@ export const useFabric = ({ open }: StartPlan, enabled: boolean) =>
 export const usePlanChoices = () =>
   useQuery({
     queryKey: ['plan-choices'],
-    queryFn: ({ signal }) => get<PlanChoices>(path('plan-choices'), signal),
+    queryFn: ({ signal }) => content(api.GET('/api/v1/plan-choices', { signal })),
     staleTime: HOUR,
   });
 
@@ -61,8 +61,8 @@ export const useClusterPlan = (answers: Answers) =>
   useQuery({
     queryKey: ['cluster-plan', answers],
     queryFn: async () => {
-      const made = await send<MadePlan>('POST', path('plans', 'of-cluster'), answers);
-      const { topology } = await send<Checked>('POST', path('plans', 'check'), { yaml: made.yaml });
+      const made = await content(api.POST('/api/v1/plans/of-cluster', { body: answers }));
+      const { topology } = await content(api.POST('/api/v1/plans/check', { body: { yaml: made.yaml } }));
       return { made, map: topology };
     },
     placeholderData: keepPreviousData,
@@ -73,8 +73,9 @@ export const useClusterPlan = (answers: Answers) =>
 export const useDevicePlan = () =>
   useMutation({
     mutationFn: async (file: File) =>
-      send<MadePlan>('POST', path('plans', 'of-device'), {
-        name: file.name.slice(0, 100),
-        text: await file.text(),
-      }),
+      content(
+        api.POST('/api/v1/plans/of-device', {
+          body: { name: file.name.slice(0, 100), text: await file.text() },
+        }),
+      ),
   });
