@@ -6,19 +6,21 @@ FastAPI does not validate bodies that a route has written itself.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
-from tests.server.conftest import ClientOf
+from tests.server.conftest import open_clients
 from tests.support.campaigns import CAMPAIGN, known, made, measured, written
 from tests.support.samples import PLAN
 
 import fabricbench as fb
 
 MEASURED = Path(__file__).parents[1] / "measured"
+DEVICE = Path(__file__).parents[1] / "devices" / "samples" / "clos.clab.yml"
 BENCHMARK = MEASURED / "samples" / "nccl_alltoall.txt"
 EXPLAINED = MEASURED / "diagnosed" / "nccl-one-adapter-log.txt"
 NOT_JSON = {
@@ -31,7 +33,7 @@ NOT_JSON = {
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, client_of: ClientOf) -> TestClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A client of a workspace with variants, failures, a prediction, measurements, and a campaign."""
     folder = tmp_path_factory.mktemp("answers")
     root = folder / "workspace"
@@ -42,7 +44,8 @@ def client(tmp_path_factory: pytest.TempPathFactory, client_of: ClientOf) -> Tes
     failures = fb.load("bmwg-link-failure").with_({"jobs.0.repeat": 5}, data_size="8MB", iterations=1)
     fb.run(failures, workspace=root)
     fb.import_results(BENCHMARK, workspace=root, plan="jct-alltoall")
-    return client_of(root)
+    with open_clients() as make:
+        yield make(root)
 
 
 def closed(schema: Any) -> Any:
@@ -89,6 +92,8 @@ def test_bodies_hold_to_their_models(client: TestClient) -> None:
     checked.ask("GET", "/healthz")
     for path in ("about", "plans", "plan-schema", "metrics", "hosts", "views", "validation", "campaigns"):
         checked.get(f"/{path}")
+    for path in ("plan-gallery", "plan-choices"):
+        checked.get(f"/{path}")
     for path in ("expected/choices", "trials/by-run", "trials/choices", "trials?status=complete"):
         checked.get(f"/{path}")
     trials = checked.get("/trials?limit=500")["trials"]
@@ -110,6 +115,7 @@ def _trial(checked: Checked, trial: dict[str, Any]) -> None:
     figures = checked.get(f"{path}/figures", f"{of}/figures")["figures"]
     if trial["backend"] != "sim":
         return
+    checked.get(f"/runs/{trial['suite']}/fabric", "/runs/{run_id}/fabric")
     checked.get(f"{path}/port-map", f"{of}/port-map")
     for figure in figures:
         checked.get(f"{path}/figures/{figure['name']}", f"{of}/figures/{{name}}")
@@ -137,6 +143,10 @@ def _plans_and_runs(checked: Checked) -> None:
         if "yaml" in plan:
             checked.ask("POST", "/api/v1/plans/check", json={"yaml": plan["yaml"]})
     checked.ask("POST", "/api/v1/plans/check", json={"yaml": "a: ["})
+    checked.get("/plans/expect-rails/fabric", "/plans/{name}/fabric")
+    checked.ask("POST", "/api/v1/plans/of-cluster", json={"cluster": "dgx-h100", "servers": 4})
+    topology = DEVICE.read_text()
+    checked.ask("POST", "/api/v1/plans/of-device", json={"name": DEVICE.name, "text": topology})
     run = checked.ask("POST", "/api/v1/runs", json={"yaml": PLAN})["id"]
     checked.get("/runs")
     checked.ask("POST", f"/api/v1/runs/{run}/cancel", "/api/v1/runs/{run_id}/cancel")
