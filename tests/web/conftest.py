@@ -20,7 +20,7 @@ from fabricbench.server.settings import Settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TOKEN = "0123456789abcdef-token"
-PATIENCE_MS = 25_000
+PATIENCE_MS = 180_000
 """Time for a page to show something [ms]: a bound for a machine that runs other tests beside."""
 expect.set_options(timeout=PATIENCE_MS)
 
