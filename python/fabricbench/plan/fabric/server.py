@@ -283,6 +283,7 @@ def server_problems(server: Server) -> Iterator[FieldProblem]:
         yield FieldProblem(("nics",), f"{server.nics} without `nic`", "`nic` with the adapters' rate")
     rates = (
         (("nic", "rate"), None if server.nic is None else server.nic.rate_bps),
+        (("nic", "pcie_rate"), None if server.nic is None else server.nic.pcie_rate_bps),
         (("c2c",), server.c2c_bps),
     )
     for path, rate_bps in rates:
