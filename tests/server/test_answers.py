@@ -20,6 +20,7 @@ from tests.support.samples import PLAN
 import fabricbench as fb
 
 MEASURED = Path(__file__).parents[1] / "measured"
+DEVICE = Path(__file__).parents[1] / "devices" / "samples" / "clos.clab.yml"
 BENCHMARK = MEASURED / "samples" / "nccl_alltoall.txt"
 EXPLAINED = MEASURED / "diagnosed" / "nccl-one-adapter-log.txt"
 NOT_JSON = {
@@ -91,6 +92,8 @@ def test_bodies_hold_to_their_models(client: TestClient) -> None:
     checked.ask("GET", "/healthz")
     for path in ("about", "plans", "plan-schema", "metrics", "hosts", "views", "validation", "campaigns"):
         checked.get(f"/{path}")
+    for path in ("plan-gallery", "plan-choices"):
+        checked.get(f"/{path}")
     for path in ("expected/choices", "trials/by-run", "trials/choices", "trials?status=complete"):
         checked.get(f"/{path}")
     trials = checked.get("/trials?limit=500")["trials"]
@@ -112,6 +115,7 @@ def _trial(checked: Checked, trial: dict[str, Any]) -> None:
     figures = checked.get(f"{path}/figures", f"{of}/figures")["figures"]
     if trial["backend"] != "sim":
         return
+    checked.get(f"/runs/{trial['suite']}/fabric", "/runs/{run_id}/fabric")
     checked.get(f"{path}/port-map", f"{of}/port-map")
     for figure in figures:
         checked.get(f"{path}/figures/{figure['name']}", f"{of}/figures/{{name}}")
@@ -139,6 +143,10 @@ def _plans_and_runs(checked: Checked) -> None:
         if "yaml" in plan:
             checked.ask("POST", "/api/v1/plans/check", json={"yaml": plan["yaml"]})
     checked.ask("POST", "/api/v1/plans/check", json={"yaml": "a: ["})
+    checked.get("/plans/expect-rails/fabric", "/plans/{name}/fabric")
+    checked.ask("POST", "/api/v1/plans/of-cluster", json={"cluster": "dgx-h100", "servers": 4})
+    topology = DEVICE.read_text()
+    checked.ask("POST", "/api/v1/plans/of-device", json={"name": DEVICE.name, "text": topology})
     run = checked.ask("POST", "/api/v1/runs", json={"yaml": PLAN})["id"]
     checked.get("/runs")
     checked.ask("POST", f"/api/v1/runs/{run}/cancel", "/api/v1/runs/{run_id}/cancel")

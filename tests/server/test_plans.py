@@ -111,8 +111,8 @@ def test_a_plan_is_described_without_being_run(reader: TestClient) -> None:
     found = check(reader, yaml=PLAN)
     assert (found["name"], found["errors"], found["trials_total"]) == ("small", [], 2)
     assert found["cost"]["packet_hops"] > 0
-    assert len(found["topology"]["nodes"]) == 5
-    assert found["topology"]["jobs"] == [{"name": "test", "hosts": [0, 1, 2, 3]}]
+    assert (found["topology"]["hosts"], found["topology"]["switches"]) == (4, 1)
+    assert found["topology"]["jobs"] == [{"name": "test", "hosts": [[0], [1], [2], [3]]}]
 
 
 def test_errors_have_the_words_and_the_place_of_the_command_line(reader: TestClient, tmp_path: Path) -> None:

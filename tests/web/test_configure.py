@@ -1,9 +1,13 @@
 """Configuring a trial: from nothing to its results, with the form and the YAML in step."""
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
+from tests.web.axe import serious
 from tests.web.conftest import Served
+
+SAMPLES = Path(__file__).parents[1] / "devices" / "samples"
 
 ENDLESS = """\
 fabricbench: 1
@@ -60,7 +64,7 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     field(page, "sweep.data_size").select_option("a list")
     page.get_by_label("Values of sweep.data_size").fill("1MB, 64MB")
     expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
-    expect(page.get_by_role("img", name="Map of the fabric: 8 hosts, 4 switches")).to_be_visible()
+    expect(page.get_by_role("group", name="Map of the fabric: 8 hosts, 4 switches")).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
     expect(page.get_by_text("2 of 2 trials")).to_be_visible()
@@ -177,13 +181,35 @@ def test_the_fabric_is_drawn_with_the_ranks_of_every_job(page: Page, served: Ser
     fabric = page.get_by_role("region", name="Fabric")
     for job in ("ring, 4 ranks", "neighbour, 4 ranks"):
         expect(fabric.get_by_text(job)).to_be_visible()
-    picture = fabric.get_by_role("img", name="Map of the fabric")
+    picture = fabric.get_by_role("group", name="Map of the fabric")
     colours = {circle.get_attribute("fill") for circle in picture.locator("circle").all()}
     assert len(colours) == 2
     assert picture.locator("circle").count() == 8
 
 
-def test_a_large_fabric_is_folded_and_a_host_is_found_in_it(page: Page, served: Served) -> None:
+def test_two_pods_of_rails_are_two_pods_and_a_host_is_found(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?plan=expect-rails")
+    fabric = page.get_by_role("region", name="Fabric")
+    expect(fabric.get_by_text("8 rails x 64 servers in 2 pods")).to_be_visible()
+    picture = fabric.get_by_role("group", name="Map of the fabric: 512 adapters, 304 switches")
+    expect(picture.locator("text", has_text=re.compile(r"^pod \d+$"))).to_have_text(["pod 0", "pod 1"])
+    expect(picture.get_by_text("2:1 oversubscribed")).to_be_visible()
+    leaves = picture.get_by_role("button", name=re.compile(r"^leaf\d+, \d+$"))
+    expect(leaves).to_have_count(16)
+    colours = [leaf.locator("rect").last.get_attribute("stroke") for leaf in leaves.all()]
+    assert (len(set(colours)), colours[:8]) == (8, colours[8:])
+    spines = picture.get_by_role("button", name="spine0 to spine31, 32 spines")
+    spines.press("Enter")
+    expect(fabric.get_by_text("spine0 to spine31: 32 switches")).to_be_visible()
+    expect(fabric.get_by_text("leaf0 (32 × 400 Gb/s), leaf8 (32 × 400 Gb/s)")).to_be_visible()
+    fabric.get_by_label("Find a host or a switch").fill("host300")
+    expect(fabric.get_by_role("status")).to_have_text("server37, pod 1, rail 4, leaf12")
+    expect(fabric.locator("[data-host='300'][data-marked='true']")).to_be_visible()
+    fabric.get_by_label("Find a host or a switch").fill("host512")
+    expect(fabric.get_by_role("status")).to_have_text("no such host or switch")
+
+
+def test_a_large_fabric_has_few_boxes(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/configure")
     topology = "{kind: fat-tree, pods: 16, leaves_per_pod: 16, hosts_per_leaf: 32, aggs_per_pod: 16, "
     write(
@@ -192,17 +218,117 @@ def test_a_large_fabric_is_folded_and_a_host_is_found_in_it(page: Page, served: 
         'jobs:\n  - {collective: all-reduce, ranks: "0-7"}\nsweep: {data_size: 1MB}\n',
     )
     fabric = page.get_by_role("group", name="Map of the fabric: 8,192 hosts, 768 switches")
-    pod = fabric.get_by_role("button", name="pod 3 32 switches, 512 hosts")
-    expect(pod).to_have_attribute("aria-expanded", "false")
-    assert fabric.locator("*").count() < 500
-    pod.press("Enter")
-    expect(fabric.get_by_role("button", name=re.compile("^leaf48 "))).to_be_visible()
-    pod.click()
-    expect(fabric.get_by_role("button", name=re.compile("^leaf48 "))).to_have_count(0)
-    fabric.get_by_label("Find a host or a switch").fill("host700")
-    expect(fabric.get_by_role("status")).to_have_text("pod 1, leaf21")
-    expect(fabric.locator("[data-host='700'][data-marked='true']")).to_be_visible()
-    fabric.get_by_label("Find a host or a switch").fill("core99")
-    expect(fabric.locator("[aria-current=true]")).to_have_text("core99")
-    fabric.get_by_label("Find a host or a switch").fill("host8192")
-    expect(fabric.get_by_role("status")).to_have_text("no such host or switch")
+    expect(fabric.get_by_role("button", name="leaf48 to leaf63, 16")).to_be_visible()
+    assert fabric.locator("*").count() < 400
+
+
+def test_a_plan_of_the_gallery_is_found_by_words_and_by_topic(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure")
+    page.get_by_role("button", name="Plans", exact=True).click()
+    expect(page.get_by_text(re.compile(r"^\d+ plans$"))).to_be_visible()
+    page.get_by_label("Search plans").fill("link failure 1,024")
+    card = page.get_by_role("button", name="scale-link-failures")
+    expect(card).to_contain_text("1 pod x 16 leaves x 64 hosts")
+    expect(card.locator("svg")).to_be_visible()
+    page.get_by_label("Search plans").fill("")
+    page.get_by_role("group", name="Topics").get_by_role("button", name="Tenants").click()
+    expect(page.get_by_text(re.compile(r"^4 of \d+ plans$"))).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="isolation-background").click()
+    expect(field(page, "name")).to_have_value("isolation-background")
+
+
+def test_a_plan_of_the_workspace_is_among_those_of_the_gallery(page: Page, served: Served) -> None:
+    text = "fabricbench: 1\nname: of-this-lab\ntitle: Two hosts\nfabric:\n"
+    text += "  topology: {kind: single-switch, hosts: 2}\njobs:\n  - {collective: all-reduce}\n"
+    headers = {"Origin": served.address}
+    data = {"yaml": f"{text}sweep: {{data_size: 1MB}}\n", "set": ["sweep.data_size=2MB"]}
+    assert page.request.post(f"{served.address}/api/v1/runs", data=data, headers=headers).status == 202
+    card = page.get_by_role("button", name="of-this-lab")
+    for _ in range(60):  # until its first trial is in the catalog
+        page.goto(f"{served.address}/configure?start=plans")
+        expect(page.get_by_role("status").first).to_contain_text("plans")
+        page.wait_for_load_state("networkidle")
+        if card.count():
+            break
+    expect(card).to_contain_text("2 hosts, 1 switch")
+    card.click()
+    expect(field(page, "name")).to_have_value("of-this-lab")
+    expect(page.locator(".cm-content")).to_contain_text("data_size: 2MB")
+
+
+def test_a_file_of_a_device_gives_a_plan_with_its_origin(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?start=file")
+    area = page.get_by_role("region", name="File")
+    expect(area).to_be_visible()
+    drop(area, "wrong.txt", "leaf1# show queue counters\n")
+    expect(page.get_by_role("alert")).to_contain_text("wrong.txt:1: found text at the top")
+    assert serious(page) == []
+    drop(area, "config_db.json", (SAMPLES / "port_qos.json").read_text())
+    origin = page.get_by_role("region", name="Origin of the plan")
+    expect(origin).to_contain_text("SONiC config_db.json")
+    expect(origin).to_contain_text("fabric.topology: {kind: leaf-spine")
+    expect(page.get_by_text("3 trials, 16 ranks on 16 hosts")).to_be_visible()
+    assert "ingress_lossless_pool" in editor_text(page)
+    assert serious(page) == []
+
+
+def drop(area: Locator, name: str, text: str) -> None:
+    """Drop a file on an area."""
+    script = """([name, text]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], name));
+        return data;
+    }"""
+    transfer = area.page.evaluate_handle(script, [name, text])
+    area.dispatch_event("drop", {"dataTransfer": transfer})
+
+
+def test_five_questions_give_a_plan_and_its_fabric(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?start=questions")
+    fabric = page.get_by_role("region", name="Fabric")
+    expect(fabric.get_by_text("8 rails x 16 servers")).to_be_visible()
+    page.get_by_label("How many").fill("64")
+    page.get_by_label("Of each server").fill("4")
+    page.get_by_text("3: pods, cores").click()
+    page.get_by_label("Oversubscription at the leaves").fill("2")
+    page.get_by_role("combobox", name="Load balancing").click()
+    page.get_by_role("option", name="adaptive").click()
+    expect(fabric.get_by_text("4 rails x 64 servers in 2 pods")).to_be_visible()
+    expect(fabric.get_by_text("2:1 oversubscribed")).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="Open the plan").click()
+    expect(field(page, "name")).to_have_value("dgx-h100-x64")
+    expect(page.locator(".cm-content")).to_contain_text("load_balancing: adaptive")
+    expect(page.get_by_text("5 trials, 512 ranks on 64 hosts")).to_be_visible()
+
+
+def test_a_field_is_found_by_its_meaning_and_inserted(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?plan=jct-alltoall")
+    search = page.get_by_role("combobox", name="Find a field")
+    search.fill("retransmission")
+    found = page.get_by_role("option", name=re.compile("^transport.recovery"))
+    expect(found).to_contain_text("default go_back_n")
+    found.click()
+    expect(field(page, "transport.recovery")).to_be_focused()
+    search.fill("ecn kmin")
+    page.get_by_role("option", name=re.compile("^fabric.switch.ecn.kmin")).click()
+    expect(field(page, "fabric.switch.ecn.kmin")).to_be_focused()
+    expect(page.locator(".cm-content")).to_contain_text("kmin:")
+    search.fill("retry")
+    page.get_by_role("option", name=re.compile("^transport.retry_count")).click()
+    expect(field(page, "transport.retry_count")).to_be_focused()
+
+
+def test_nothing_is_cut_at_1440_pixels(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for address in ("plan=expect-rails", "start=plans", "start=questions", "start=file"):
+        page.goto(f"{served.address}/configure?{address}")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1440
+        assert page.locator(TEXTS).evaluate_all(CUT) == []
+
+
+TEXTS = "main :is(button, h1, .mantine-Text-root:not([data-line-clamp]))"
+CUT = "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.innerText)"
+"""Texts that are wider than their box."""

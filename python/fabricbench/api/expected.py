@@ -11,7 +11,8 @@ from fabricbench.api.plan import Plan, load
 from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import PROGRAMS
-from fabricbench.plan.cluster import SIZES, TOPOLOGIES, Cluster
+from fabricbench.plan.cluster import SIZES, Cluster
+from fabricbench.plan.cluster_fabric import TOPOLOGIES
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.report.html.expected_page import write_expected_page
 from fabricbench.report.studies.cluster_curves import ALLOWANCE_PERCENT

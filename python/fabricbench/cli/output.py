@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.words import one_line
 
@@ -64,19 +63,6 @@ def note(text: str) -> None:
         raise
     except OSError:
         return  # if standard error cannot be written either, only the exit status is left
-
-
-def yaml_text(values: Any, *, flow_style: bool | None = False) -> str:
-    """Return values as YAML, in their order; with flow style None the innermost mappings are on one line."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = flow_style
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 4000
-    text = io.StringIO()
-    yaml.dump(values, text)
-    return text.getvalue()
 
 
 def warn(loaded: LoadedPlan) -> None:

@@ -9,11 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from math import gcd
 from pathlib import Path
 from typing import Any, Final
 
 from fabricbench.plan import engine
+from fabricbench.plan.cluster_fabric import (
+    LOAD_BALANCERS,
+    OVERSUBSCRIPTION_MAX,
+    SPRAYING,
+    TOPOLOGIES,
+    Shape,
+)
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.fabric.node import UNEQUAL_DOMAINS, domains_allowed
@@ -26,12 +32,7 @@ from fabricbench.words import close_match_hint, same_name
 
 COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive")
 """Collectives of nccl-tests whose curve is expected."""
-TOPOLOGIES: Final = ("rail-optimised", "leaf-spine", "single-switch", "full-mesh")
 SERVERS_MAX: Final = 1_024
-_SERVERS_OF_LEAF: Final = 4
-"""Most servers on a leaf: 32 adapters of 8-GPU servers, half the ports of a 64-port switch."""
-
-
 SIZES: Final = ",".join(str(size) for size in (8, *(16 * 4**step for step in range(16))))
 """Data sizes by default: 8 B, and powers of 4 from 16 B to 16 GB."""
 _CHUNKS_MAX: Final = 150_000
@@ -73,6 +74,10 @@ class Cluster:
         version: Version of NCCL.
         variables: Environment variables of NCCL.
         config: Configuration of the switches in place of a file, as `Fragment.record`.
+        nics: Adapters of a server that are connected; by default all.
+        tiers: Tiers of switches; by default 1 for `single-switch` and 2 otherwise.
+        oversubscription: Capacity of the leaves towards hosts, as a multiple of that of their uplinks.
+        load_balancing: Load balancing of the switches; by default that of the server's transport.
     """
 
     server: str
@@ -82,6 +87,10 @@ class Cluster:
     version: str = NCCL_VERSION
     variables: Mapping[str, str] | None = None
     config: Mapping[str, Any] | None = None
+    nics: int | None = None
+    tiers: int | None = None
+    oversubscription: int = 1
+    load_balancing: str | None = None
 
     def check(self) -> list[str]:
         """Check what a plan would not report by the names of the options.
@@ -100,6 +109,7 @@ class Cluster:
             raise option_problem("--servers", str(self.servers), f"1 to {SERVERS_MAX}")
         if not server.nics:
             raise option_problem("--cluster", f"{self.server} without adapters", "servers with an adapter")
+        self._check_fabric()
         if self.ranks < 2:
             raise option_problem("--servers", "1 of one GPU", "2 or more")
         if self.servers % self._domain_servers:
@@ -109,6 +119,21 @@ class Cluster:
             hint = "`sudo cat /etc/sonic/config_db.json` on the switch"
             raise option_problem("--switch", f'no file "{self.switch}"', "a file", hint)
         return self.question(COLLECTIVES[0], "1GB").answer()["ignored"]
+
+    def _check_fabric(self) -> None:
+        """Check what differs from a fabric of two tiers without oversubscription."""
+        available = load_server(self.server).nics
+        if self.nics is not None and not 1 <= self.nics <= available:
+            raise option_problem("--adapters", str(self.nics), f"1 to {available}, as {self.server} has")
+        balancer = self.load_balancing
+        if balancer is not None and balancer not in LOAD_BALANCERS:
+            hint = close_match_hint(balancer, LOAD_BALANCERS)
+            raise option_problem("--load-balancing", f'"{balancer}"', ", ".join(LOAD_BALANCERS), hint)
+        if not 1 <= self.oversubscription <= OVERSUBSCRIPTION_MAX:
+            allowed = f"1 to {OVERSUBSCRIPTION_MAX}"
+            raise option_problem("--oversubscription", str(self.oversubscription), allowed)
+        if self.tiers is not None and (refusal := self._shape.refusal(self.tiers)):
+            raise option_problem("--tiers", *refusal)
 
     def question(self, collective: str, sizes: str) -> Question:
         """Return the question for NCCL's choices of a collective at some sizes."""
@@ -156,7 +181,9 @@ class Cluster:
 
     @property
     def is_sprayed(self) -> bool:
-        """Whether packets are sprayed, as by EFA's SRD."""
+        """Whether packets of a queue pair take several paths, as by EFA's SRD."""
+        if self.load_balancing is not None:
+            return self.load_balancing in SPRAYING
         return self._server.nic is not None and self._server.nic.transport == "srd"
 
     def fields(self, collective: str, sizes: list[int], seeds: int = 1) -> dict[str, Any]:
@@ -184,8 +211,11 @@ class Cluster:
         if nic.latency_ps:
             # Half of what the plugin reports on each side.
             fabric["nic"] = {"latency": f"{nic.latency_ps // 2}ps"}
-        if self.is_sprayed:
+        if self.load_balancing is not None:
+            fabric["load_balancing"] = self.load_balancing
+        elif self.is_sprayed:
             fabric["load_balancing"] = "spray-random"
+        if self.is_sprayed:
             transport["recovery"] = "selective"
         return {
             "fabricbench": 1,
@@ -208,32 +238,40 @@ class Cluster:
 
     @cached_property
     def _server(self) -> Server:
-        return load_server(self.server)
+        server = load_server(self.server)
+        if self.nics is None or self.nics == server.nics:
+            return server
+        return server.model_copy(update={"nics": self.nics, "nic_of_gpu": None})
 
     def _server_fields(self) -> Any:
         """Return the server as a plan has it: by name, or the content of its file."""
-        if self.server in shipped_servers():
+        is_shipped = self.server in shipped_servers()
+        has_all = self.nics in (None, load_server(self.server).nics)
+        if is_shipped and has_all:
             return self.server
-        return read_file(Path(self.server), self.server).data
+        path = shipped_servers()[self.server] if is_shipped else Path(self.server)
+        fields = read_file(path, self.server).data
+        if has_all:
+            return fields
+        about = ("description", "sources", "nic_of_gpu")
+        return {name: value for name, value in fields.items() if name not in about} | {"nics": self.nics}
+
+    @property
+    def _shape(self) -> Shape:
+        return Shape(
+            kind="single-switch" if self.nodes == 1 else self.topology,
+            servers=self.servers,
+            adapters=self.adapters,
+            tiers=self.tiers,
+            oversubscription=self.oversubscription,
+        )
 
     def _topology(self) -> dict[str, Any]:
-        """Return a topology without oversubscription at the rate of the adapters.
+        """Return a topology at the rate of the adapters.
 
         The adapters of one node, which it does not use, are on one switch.
         """
-        adapters, rate = self.adapters, rate_text(self.adapter_rate_bps)
-        host_link = {"host_link": rate}
-        links = host_link | {"fabric_link": rate}
-        hosts = self.servers * adapters
-        if self.nodes == 1 or self.topology in {"single-switch", "full-mesh"}:
-            kind = "single-switch" if self.nodes == 1 else self.topology
-            return {"kind": kind, "hosts": hosts} | host_link
-        if self.has_rails:
-            counts = {"servers": self.servers, "rails": adapters, "spines": adapters}
-            return {"kind": self.topology, **counts, "links_per_spine": -(-self.servers // adapters)} | links
-        of_leaf = gcd(self.servers, min(_SERVERS_OF_LEAF, self.servers // 2)) * adapters
-        counts = {"leaves": hosts // of_leaf, "hosts_per_leaf": of_leaf, "spines": of_leaf}
-        return {"kind": self.topology, **counts} | links
+        return self._shape.topology(rate_text(self.adapter_rate_bps))
 
 
 def collectives_named(names: Iterable[str]) -> list[str]:

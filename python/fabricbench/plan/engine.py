@@ -105,9 +105,14 @@ def path_choices(spec_json: str) -> "list[PathChoice]":
     return _core.path_choices(spec_json)
 
 
+def oversubscription(spec_json: str) -> "list[tuple[int, int]]":
+    """Return the capacity of each tier towards hosts and away from them, if it has uplinks [bit/s]."""
+    return _core.oversubscription(spec_json)
+
+
 def is_oversubscribed(spec_json: str) -> bool:
     """Whether a tier of the fabric has more capacity towards the hosts than away from them."""
-    return any(down_bps > up_bps for down_bps, up_bps in _core.oversubscription(spec_json))
+    return any(down_bps > up_bps for down_bps, up_bps in oversubscription(spec_json))
 
 
 def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":

@@ -34,6 +34,7 @@ from fabricbench.server.routes import (
     figures,
     hosts,
     imports,
+    made_plans,
     metric_list,
     plans,
     run_results,
@@ -117,6 +118,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         campaigns,
         validation,
         hosts,
+        made_plans,
         metric_list,
         server_metrics,
         web,
@@ -128,7 +130,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     app.add_middleware(
         BodyLimit,
         bytes_max=settings.body_bytes_max,
-        larger=dict.fromkeys((imports.PATH, explained.PATH), imports.BYTES_MAX),
+        larger=dict.fromkeys((imports.PATH, explained.PATH, made_plans.DEVICE_PATH), imports.BYTES_MAX),
         together_max=settings.bodies_bytes_max,
     )
     app.add_middleware(Guard, settings=settings, logins=logins)

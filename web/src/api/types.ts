@@ -67,10 +67,12 @@ export type Twin = Schemas['TwinJson'];
 export type TwinSide = Schemas['TwinSideJson'];
 
 export type Checked = Schemas['Checked'];
-export type Topology = Schemas['Topology'];
-export type TopologyLink = Schemas['TopologyLink'];
-export type TopologySwitch = Schemas['FoldedSwitch'];
+export type FabricMap = Schemas['FabricMap'];
+export type MapBox = Schemas['MapBox'];
 export type ShippedPlan = Schemas['ShippedPlan'];
+export type GalleryPlan = Schemas['GalleryPlan'];
+export type PlanChoices = Schemas['PlanChoices'];
+export type MadePlan = Schemas['MadePlan'];
 export type HostsFile = Schemas['HostsFileState'];
 export type HostState = Schemas['HostState'];
 export type HostCheck = Schemas['HostCheck'];

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabricbench.cli.output import note, write, yaml_text
+from fabricbench.cli.output import note, write
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
 from fabricbench.plan.devices.read import ReadOptions, read_device
+from fabricbench.plan.devices.whole_plan import assumed_text, whole_plan
+from fabricbench.plan.document.yaml_text import yaml_text
 from fabricbench.words import counted, one_line
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Shown(StrEnum):
     TABLE = "table"
     YAML = "yaml"
     JSON = "json"
+    PLAN = "plan"
 
 
 def convert_command(
@@ -64,8 +67,9 @@ def convert_command(
 ) -> None:
     """Read the configuration of real devices as fields of a plan, and list what is not modelled.
 
-    `--format yaml` writes the fields for a plan, what is not modelled on standard error. A plan can also name
-    SONiC's file itself, as `fabric.switch.config`. docs/devices.md lists the fields.
+    `--format yaml` writes the fields for a plan, what is not modelled on standard error; `--format plan`
+    writes a plan that runs, what is assumed on standard error. A plan can also name SONiC's file itself, as
+    `fabric.switch.config`. docs/devices.md lists the fields.
     """
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
@@ -77,9 +81,12 @@ def convert_command(
     if output is Shown.JSON:
         write(json.dumps(fragment.content, indent=2))
         return
-    if output is Shown.YAML:
+    if output in (Shown.YAML, Shown.PLAN):
+        plan = whole_plan(fragment) if output is Shown.PLAN else None
         heading = f"# {fragment.format}, read from {json.dumps(fragment.source)}"
-        write(f"{heading}\n{yaml_text(fragment.plan).rstrip()}")
+        write(f"{heading}\n{(plan.text if plan else yaml_text(fragment.plan)).rstrip()}")
+        for value in plan.assumed if plan else ():
+            note(f"assumed: {assumed_text(value)}")
         for text in fragment.warnings:
             note(f"warning: {text}")
         for text in fragment.left_out:

@@ -16,7 +16,8 @@ from fabricbench.cli.options import (
     TopologyOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
-from fabricbench.plan.cluster import TOPOLOGIES, Cluster, collectives_named, option_problem
+from fabricbench.plan.cluster import Cluster, collectives_named, option_problem
+from fabricbench.plan.cluster_fabric import TOPOLOGIES
 from fabricbench.plan.degradation import State
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.html.degradation_page import write_degradation_page

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.output import note, yaml_text
-from fabricbench.plan.cluster import COLLECTIVES, TOPOLOGIES, Cluster, option_problem
-from fabricbench.plan.document.shipped import find_plan
+from fabricbench.cli.output import note
+from fabricbench.plan.cluster import COLLECTIVES, Cluster, option_problem
+from fabricbench.plan.cluster_fabric import LOAD_BALANCERS, TOPOLOGIES
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.templates import cluster_text, copy_text
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.runner import loading
-from fabricbench.words import close_match_hint, same_name
-
-_SIZES = ("1MB", "16MB", "256MB", "1GB", "4GB")
-"""Data sizes of a plan of a cluster."""
 
 
-def new_command(
+def new_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The plan to write.")],
     template: Annotated[
         str | None,
@@ -44,6 +40,18 @@ def new_command(
     topology: Annotated[
         str, typer.Option(metavar="KIND", help=f"Fabric of the cluster: {', '.join(TOPOLOGIES)}.")
     ] = TOPOLOGIES[0],
+    adapters: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Adapters of a server that are connected; by default all."),
+    ] = None,
+    tiers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Tiers of switches; 3: pods of rails, or a fat tree for leaf-spine."),
+    ] = None,
+    oversubscription: Annotated[int, typer.Option(metavar="N", help="N:1 at the leaves.")] = 1,
+    load_balancing: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Load balancing: {', '.join(LOAD_BALANCERS)}.")
+    ] = None,
     collective: Annotated[
         str, typer.Option(metavar="NAME", help=f"Collective of the cluster: {', '.join(COLLECTIVES)}.")
     ] = COLLECTIVES[0],
@@ -61,10 +69,19 @@ def new_command(
         raise option_problem("FILE.yaml", f"{file}, which exists", "a new file", "--force replaces it")
     check_writable_target(file)
     if template is not None:
-        text = _renamed(find_plan(template)[0].read_text(encoding="utf-8"), file.stem)
+        text = copy_text(template, file.stem)
     else:
         assert cluster is not None
-        text = _of_cluster(Cluster(cluster, servers, topology), collective, file.stem)
+        shape = Cluster(
+            cluster,
+            servers,
+            topology,
+            nics=adapters,
+            tiers=tiers,
+            oversubscription=oversubscription,
+            load_balancing=load_balancing,
+        )
+        text = cluster_text(shape, collective, file.stem)
     try:
         loaded = loading.load_text(text, str(file))
     except PlanError as error:
@@ -74,28 +91,3 @@ def new_command(
     with atomic_file(file) as stream:
         stream.write(text.encode())
     note(f"wrote {file}: {loaded.extent}\nnext: fabricbench run {file}")
-
-
-def _renamed(text: str, name: str) -> str:
-    """Return the text of a plan with another name."""
-    return re.sub(r"^name: .*$", f"name: {name}", text, count=1, flags=re.MULTILINE)
-
-
-def _of_cluster(cluster: Cluster, collective: str, name: str) -> str:
-    """Return the text of the plan of a collective on a cluster."""
-    same = same_name(collective, COLLECTIVES)
-    if same is None:
-        hint = close_match_hint(collective, COLLECTIVES)
-        raise option_problem("--collective", f'"{collective}"', ", ".join(COLLECTIVES), hint)
-    cluster.check()
-    title = f"{same} on {cluster.servers} x {Path(cluster.server).stem}"
-    cluster_fields = cluster.fields(same, [])
-    parts = {key: cluster_fields[key] for key in ("backend", "fabric", "transport")}
-    jobs = [{key: value for key, value in job.items() if key != "library"} for job in cluster_fields["jobs"]]
-    sweep = {"data_size": list(_SIZES)}
-    fields = {"fabricbench": 1, "name": name, "title": title, **parts, "jobs": jobs, "sweep": sweep}
-    return (
-        f"# {title}, as NCCL {cluster.version} runs it; `backend: sim` simulates packets.\n"
-        f"# What it should give: fabricbench expect --cluster {cluster.server} --servers {cluster.servers}\n"
-        f"{yaml_text(fields, flow_style=None)}"
-    )

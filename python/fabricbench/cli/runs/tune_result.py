@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fabricbench.cli.output import Format, has_colour, note, yaml_text
+from fabricbench.cli.output import Format, has_colour, note
+from fabricbench.plan.document.yaml_text import yaml_text
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.json_csv import rows_csv

@@ -15,12 +15,13 @@ from fabricbench import __version__
 from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import SIGNALLED, bad_value
 from fabricbench.cli.options import AuthorityOption, OverridesOption, WorkspaceOption, authority_folder
-from fabricbench.cli.output import Format, has_colour, note, write, yaml_text
+from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.cli.testbed.hosts import require_libraries
 from fabricbench.cli.testbed.lab import LAB_SCALE, blueprint_of_loaded
 from fabricbench.cli.testbed.lab_run import built
 from fabricbench.hosts.control.hosts_file import load_hosts
+from fabricbench.plan.document.yaml_text import yaml_text
 from fabricbench.plan.fields.sizes import SizeRange
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.profile import rate_text, time_text

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 PLAN_HOLDS_ONE = "the plan has one value for all ports"
+NOT_IN_FILE = "not in the file"
+"""Origin of a field that the file does not have."""
 _SHOWN = 3
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from fabricbench.plan.devices.fragment import Fragment, Value
+from fabricbench.plan.devices.fragment import NOT_IN_FILE, Fragment, Value
 from fabricbench.plan.devices.json_text import text_of
 from fabricbench.plan.devices.nccl_topology import SERVERS, rails_topology
 from fabricbench.plan.devices.nccl_xml import Element, read_xml
@@ -182,7 +182,7 @@ class Graphs:
             origins = {"rails": "net dev"}
             values = [
                 *(
-                    Value(f"fabric.topology.{name}", value, origins.get(name, "not in the file"))
+                    Value(f"fabric.topology.{name}", value, origins.get(name, NOT_IN_FILE))
                     for name, value in topology.items()
                 ),
                 *values,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fabricbench import units
-from fabricbench.plan.devices.fragment import Fragment, Value
+from fabricbench.plan.devices.fragment import NOT_IN_FILE, Fragment, Value
 from fabricbench.plan.devices.nccl_xml import Element, read_xml
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.errors import Place, PlanError, Problem
@@ -257,7 +257,7 @@ class Host:
         )
         origins = {"host_link": "net speed", "rails": "net", "scale_up_link": "gpu nvlink count, sm"}
         values = tuple(
-            Value(f"fabric.topology.{name}", value, origins.get(name, "not in the file"))
+            Value(f"fabric.topology.{name}", value, origins.get(name, NOT_IN_FILE))
             for name, value in topology.items()
         )
         return Fragment(

@@ -25,8 +25,13 @@ def shipped_plans() -> dict[str, Path]:
 
 def shipped_titles() -> dict[str, str]:
     """Return the titles of the shipped plans by name, without loading the plans."""
+    return shipped_texts("title")
+
+
+def shipped_texts(field: str) -> dict[str, str]:
+    """Return a text field of the shipped plans by name, without loading the plans."""
     texts = {name: path.read_text(encoding="utf-8") for name, path in shipped_plans().items()}
-    return {name: first_scalar(text, "title") or "" for name, text in texts.items()}
+    return {name: first_scalar(text, field) or "" for name, text in texts.items()}
 
 
 def shipped_suites() -> dict[str, Path]:

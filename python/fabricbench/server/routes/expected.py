@@ -8,7 +8,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX, TOPOLOGIES
+from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX
+from fabricbench.plan.cluster_fabric import TOPOLOGIES
 from fabricbench.plan.fabric.server import shipped_servers
 from fabricbench.report.studies.cluster_curves import ClusterJson
 from fabricbench.server.errors import ERRORS, ApiError, option_error

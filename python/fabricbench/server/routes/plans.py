@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from fabricbench.plan.document.document import read_text
-from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans, shipped_texts
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
@@ -19,8 +19,10 @@ from fabricbench.runner.session import ListedTrial
 from fabricbench.server.errors import ERRORS, ApiError, Fault, error_404
 from fabricbench.server.json_answer import json_answer
 from fabricbench.server.state import ServerState, state_of
+from fabricbench.server.workers.fabric_map import FabricMap
+from fabricbench.server.workers.plan_fabric import plan_fabric
 from fabricbench.server.workers.sandbox import SandboxError
-from fabricbench.server.workers.sandbox_tasks import PlanCost, Topology
+from fabricbench.server.workers.sandbox_tasks import PlanCost
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
 
@@ -112,6 +114,21 @@ class ShippedPlans(BaseModel):
     plans: list[ShippedPlan]
 
 
+class GalleryPlan(BaseModel):
+    """A shipped plan for a list that is searched."""
+
+    name: str
+    title: str
+    description: str = Field(description="The question it answers, and how.")
+    group: str = Field(description="What it is about, such as `jct` or `lb`.")
+
+
+class Gallery(BaseModel):
+    """The shipped plans, by name."""
+
+    plans: list[GalleryPlan]
+
+
 class PlanContent(BaseModel):
     """A shipped plan's text and fields."""
 
@@ -143,7 +160,7 @@ class Checked(BaseModel):
     )
     trials_total: int = Field(description="How many trials there are; of a search at most.")
     search: str | None = Field(description="The field that the plan searches; null if it searches none.")
-    topology: Topology | None
+    topology: FabricMap | None = Field(description="Its fabric as a map; null where the plan has an error.")
 
 
 @cache
@@ -172,12 +189,30 @@ _UNLOADABLE: Final[dict[str, Any]] = {
 
 
 @cache
+def _gallery() -> list[GalleryPlan]:
+    """Return the shipped plans without loading them, which takes seconds."""
+    titles, descriptions = shipped_texts("title"), shipped_texts("description")
+    return [
+        GalleryPlan(name=name, title=titles[name], description=descriptions[name], group=path.parent.name)
+        for name, path in shipped_plans().items()
+    ]
+
+
+@cache
 def _content(name: str) -> PlanContent | None:
     path = shipped_plans().get(name)
     if path is None:
         return None
     text = path.read_text(encoding="utf-8")
     return PlanContent(name=name, yaml=text, document=read_text(text, name).data)
+
+
+@cache
+def _fabric(name: str) -> FabricMap | None:
+    try:
+        return plan_fabric(loading.load(name)) if name in shipped_plans() else None
+    except PlanError:
+        return None
 
 
 _schema = cache(plan_schema)
@@ -189,6 +224,12 @@ def list_plans() -> ShippedPlans:
     return ShippedPlans(plans=_shipped())
 
 
+@router.get("/plan-gallery")
+def list_gallery() -> Gallery:
+    """List the shipped plans with titles and descriptions, faster than `/plans`."""
+    return Gallery(plans=_gallery())
+
+
 @router.get("/plans/{name}")
 def show_plan(name: PlanName) -> PlanContent:
     """Return a shipped plan."""
@@ -196,6 +237,15 @@ def show_plan(name: PlanName) -> PlanContent:
     if content is None:
         raise error_404(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
     return content
+
+
+@router.get("/plans/{name}/fabric")
+def show_fabric(name: PlanName) -> FabricMap:
+    """Return the fabric of a shipped plan as a map."""
+    drawn = _fabric(name)
+    if drawn is None:
+        raise error_404(f'no shipped plan "{name}" with a fabric', "GET /api/v1/plans lists them")
+    return drawn
 
 
 @router.get("/plan-schema")

@@ -15,11 +15,13 @@ from fabricbench.report.documents.run_results import LabelledResult, RunResults,
 from fabricbench.results.job_ranking import kept_of
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.studies.sweep import JobGrid
-from fabricbench.server.errors import ERRORS
+from fabricbench.server.errors import ERRORS, error_404
 from fabricbench.server.json_answer import json_answer
 from fabricbench.server.routes.runs import RunId, finished_trials_of
 from fabricbench.server.routes.trials import identity
 from fabricbench.server.state import State
+from fabricbench.server.workers.fabric_map import FabricMap
+from fabricbench.server.workers.plan_fabric import spec_fabric
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
 
@@ -99,6 +101,17 @@ def show_results(run_id: RunId, state: State) -> Response:
     key = ("run-results", *map(identity, [*trials, *others]))
     body = state.cache.get(key, lambda: _content(run_results(trials, others)).model_dump_json().encode())
     return json_answer(body)
+
+
+@router.get("/runs/{run_id}/fabric")
+def show_fabric_of_run(run_id: RunId, state: State) -> FabricMap:
+    """Return the fabric of the first finished trial of a run as a map."""
+    trials = finished_trials_of(state, run_id)
+    spec = trials[0].facts.run_spec if trials else {}
+    drawn = spec_fabric(spec) if "fabric" in spec else None
+    if drawn is None:
+        raise error_404(f"no fabric of run {run_id}", "a measured run has none")
+    return drawn
 
 
 def _content(results: RunResults | None) -> ResultsOfRun:

@@ -1,4 +1,4 @@
-"""Tasks of the sandbox process: check a plan, capture frames, parse or explain measurements, expect a curve.
+"""Tasks of the sandbox process: check or make a plan, capture frames, read measurements, expect a curve.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """
@@ -10,7 +10,7 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, Literal, NotRequired, cast
+from typing import Any, Final, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -18,10 +18,12 @@ from fabricbench import importing
 from fabricbench.backend.protocol import BackendError, RefusedError
 from fabricbench.backend.registry import capturing
 from fabricbench.errors import UserError
-from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.cluster import SIZES, Cluster, collectives_named
+from fabricbench.plan.devices.fragment import NOT_IN_FILE, value_text
+from fabricbench.plan.devices.read import ReadOptions, read_device
+from fabricbench.plan.devices.whole_plan import assumed_text, whole_plan
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
@@ -30,6 +32,7 @@ from fabricbench.plan.estimates.flow_error import backend_for
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
 from fabricbench.plan.sweep.search_range import range_of
+from fabricbench.plan.templates import cluster_text
 from fabricbench.report.studies.cluster_curves import (
     ALLOWANCE_PERCENT,
     cluster_expectation,
@@ -40,25 +43,14 @@ from fabricbench.report.studies.cluster_curves import (
 from fabricbench.runner import loading
 from fabricbench.runner.cluster_trials import run_cluster
 from fabricbench.runner.session import Phase, phases_of
+from fabricbench.server.workers.plan_fabric import plan_fabric
 from fabricbench.server.workers.plan_yaml import yaml_of
 from fabricbench.server.workers.run_target import RunTarget
-from fabricbench.server.workers.topology_groups import FoldedSwitch, folded_switches
 
 SOURCE: Final = "plan"
 """Source named in errors about the plan text of a request."""
 TRIALS_MAX: Final = 1000
 """Maximum number of listed trials of a run."""
-_HOSTS_MAX: Final = 40_000
-_HOSTS_UNFOLDED_MAX: Final = 64
-_QUEUE_PAIRS_MAX: Final = 20_000
-_SMALL_PLAN: Final = """\
-fabricbench: 1
-name: small
-fabric: {topology: {kind: single-switch, hosts: 2}}
-jobs: [{collective: all-reduce}]
-sweep: {data_size: 1MB}
-"""
-"""Plan with a small job, for the description of a fabric without the jobs of a plan."""
 
 
 class PlanCost(TypedDict):
@@ -73,55 +65,6 @@ class PlanCost(TypedDict):
     queue_pairs: int
     hosts: int
     text: NotRequired[str]
-
-
-class TopologyNode(TypedDict):
-    """A host or switch on a map: `x` from 0 at the left to 1, `y` the level of its tier, hosts at 0."""
-
-    name: str
-    kind: Literal["host", "switch"]
-    tier: int
-    x: float
-    y: float
-
-
-TopologyLink = TypedDict(
-    "TopologyLink",
-    {
-        "from": str,
-        "from_port": int,
-        "from_ip": str | None,
-        "from_mac": str | None,
-        "to_mac": str | None,
-        "to": str,
-        "to_port": int,
-        "tier": int,
-        "rate_bps": int,
-        "delay_ps": int,
-    },
-)
-"""A link, from the lower tier to the higher."""
-
-
-class JobHosts(TypedDict):
-    """The host of each rank of a job."""
-
-    name: str
-    hosts: list[int]
-
-
-class Topology(TypedDict):
-    """The fabric of a plan and the hosts of its jobs.
-
-    Above 64 hosts it has `switches` in place of nodes and links; `reduced` if it is too large to list.
-    """
-
-    hosts: int
-    nodes: list[TopologyNode]
-    links: list[TopologyLink]
-    switches: list[FoldedSwitch]
-    reduced: bool
-    jobs: list[JobHosts]
 
 
 def check(
@@ -250,6 +193,56 @@ def explain(files: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> dic
         return {"error": _faults(error)[0] | {"file": error.problems[0].place.source}}
 
 
+def make_cluster_plan(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan of a collective on a cluster.
+
+    Args:
+        question: The attributes of `ClusterQuestion`.
+    """
+    name, servers = question["cluster"], question["servers"]
+    cluster = Cluster(
+        name,
+        servers,
+        question["topology"],
+        nics=question["adapters"],
+        tiers=question["tiers"],
+        oversubscription=question["oversubscription"],
+        load_balancing=question["load_balancing"],
+    )
+    try:
+        text = cluster_text(cluster, question["collective"], f"{name}-x{servers}")
+    except PlanError as error:
+        return {"error": _faults(error)[0]}
+    return {"yaml": text, "source": f"{servers} x {name}"}
+
+
+def make_device_plan(name: str, text: str) -> dict[str, Any]:
+    """Return the plan made of a device's file, with its fields and those that are assumed.
+
+    Args:
+        name: Name of the file.
+        text: Its content.
+    """
+    try:
+        fragment = read_device(text.encode(errors="replace"), name, ReadOptions())
+    except PlanError as error:
+        return {"error": _faults(error)[0] | {"file": name}}
+    plan = whole_plan(fragment)
+    return {
+        "yaml": plan.text,
+        "source": f"{fragment.format} {name}",
+        "read": list(fragment.read),
+        "fields": [
+            {"field": value.field, "value": value_text(value.value), "origin": value.origin}
+            for value in fragment.values
+            if value.origin != NOT_IN_FILE
+        ],
+        "assumed": [assumed_text(value) for value in plan.assumed],
+        "warnings": list(fragment.warnings),
+        "not_modelled": list(fragment.left_out),
+    }
+
+
 def _measured_fault(error: importing.MeasuredError) -> dict[str, Any]:
     return {
         "message": str(error),
@@ -376,7 +369,7 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
         "trials": list(islice((trial for phase in phases for trial in phase.trials()), TRIALS_MAX)),
         "trials_total": sum(phase.loaded.trials_max for phase in phases),
         "search": search.field if search else None,
-        "topology": _topology(_with_every_job(loaded.trials)),
+        "topology": drawn.model_dump() if (drawn := plan_fabric(loaded)) else None,
     }
 
 
@@ -393,37 +386,6 @@ def _cost(estimates: Sequence[engine.Estimate], basis: str) -> PlanCost:
         "queue_pairs": max(estimate["queue_pairs"] for estimate in estimates),
         "hosts": max(estimate["hosts"] for estimate in estimates),
     }
-
-
-def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
-    """Return the first trial that has all jobs, which follows the trials of single jobs."""
-    return next((trial for trial in trials if not trial.is_solo), trials[0])
-
-
-def _topology(trial: PlannedTrial) -> dict[str, Any]:
-    """Return the nodes and links of the fabric, or its folded switches, and the hosts of each job's ranks."""
-    jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
-    estimate = engine.estimate(trial.spec_json)
-    hosts = estimate["hosts"] if estimate else 0
-    topology: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
-    if estimate is None or hosts > _HOSTS_MAX:
-        return topology | {"reduced": True, "jobs": []}
-    topology["jobs"] = jobs
-    # The engine would create every queue pair to describe the fabric.
-    is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
-    described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
-    if hosts > _HOSTS_UNFOLDED_MAX:
-        return topology | {"switches": folded_switches(described["nodes"], described["links"])}
-    positions = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
-    nodes = [node | dict(zip("xy", positions[node["name"]], strict=True)) for node in described["nodes"]]
-    return topology | {"nodes": nodes, "links": described["links"]}
-
-
-def _fabric_alone(trial: PlannedTrial) -> str:
-    """Return a run spec of a small job on the fabric of a trial."""
-    small = loading.load_text(_SMALL_PLAN, SOURCE, [], Limits(None, None), []).trials[0].run_spec
-    fabric: Any = small["fabric"] | {"topology": trial.run_spec["fabric"]["topology"]}
-    return json.dumps(small | {"fabric": fabric})
 
 
 def _plain(value: Any) -> Any:

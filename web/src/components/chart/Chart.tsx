@@ -28,6 +28,9 @@ const BUTTONS_LEFT_OUT: ModeBarDefaultButtons[] = [
   'autoScale2d',
 ];
 
+// Pages with charts load the library while they request their data; a failure is shown where it is used.
+void loadPlotly().catch(() => undefined);
+
 const CONFIG = {
   responsive: true,
   displaylogo: false,

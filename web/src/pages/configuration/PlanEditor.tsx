@@ -48,7 +48,10 @@ function extensions(onText: (text: string) => void) {
     yaml(),
     syntaxHighlighting(COLOURS),
     keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
-    EditorView.contentAttributes.of({ 'aria-label': 'Plan as YAML. Escape, then Tab leaves the editor.' }),
+    EditorView.contentAttributes.of({
+      'aria-label': 'Plan as YAML. Escape, then Tab leaves the editor.',
+      tabindex: '0',
+    }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) onText(update.state.doc.toString());
     }),

@@ -15,20 +15,23 @@ import { requestOf, type RunTarget } from './runTarget';
 const DRAFT = 'fabricbench.draft';
 const HOUR = 3_600_000;
 
-/** Name of a shipped plan or id of a trial to start from; the stored draft without both. */
+/** Name of a shipped plan, or id of a trial or run, to start from; the stored draft without any. */
 export interface Start {
   plan: string | null;
   trial: string | null;
+  /** Id of a run. */
+  run: string | null;
   /** Changes to the trial, each FIELD=VALUE; with any, the plan is that of the trial alone. */
   set: readonly string[];
 }
 
-export function useStart({ plan, trial, set }: Start) {
+export function useStart({ plan, trial, run, set }: Start, version: number) {
   return useQuery({
-    queryKey: ['start', plan, trial, set],
+    queryKey: ['start', plan, trial, run, set, version],
     queryFn: async ({ signal }) => {
       if (plan !== null) return (await shippedPlan(plan, signal)).yaml;
       if (trial !== null) return startOfTrial(await trialOf(trial, signal), set);
+      if (run !== null) return planOfRun(run, signal);
       return sessionStorage.getItem(DRAFT) ?? FIRST_PLAN;
     },
     staleTime: Infinity,
@@ -36,11 +39,27 @@ export function useStart({ plan, trial, set }: Start) {
   });
 }
 
+/** Stores a text as the draft, from which the page starts. */
+export function storeDraft(yaml: string) {
+  sessionStorage.setItem(DRAFT, yaml);
+}
+
 const shippedPlan = (name: string, signal: AbortSignal) =>
   content(api.GET('/api/v1/plans/{name}', { params: { path: { name } }, signal }));
 
 const trialOf = (id: string, signal: AbortSignal) =>
   content(api.GET('/api/v1/trials/{trial_id}', { params: { path: { trial_id: id } }, signal }));
+
+/** Plan of a run with its overrides, except for its hosts, which are selected again. */
+async function planOfRun(run: string, signal: AbortSignal): Promise<string> {
+  const { plan_source, overrides } = await content(
+    api.GET('/api/v1/runs/{run_id}', { params: { path: { run_id: run } }, signal }),
+  );
+  return withOverrides(
+    plan_source,
+    overrides.filter((override) => override !== ON_HOSTS),
+  );
+}
 
 const ON_HOSTS = 'backend="hosts"';
 
@@ -66,12 +85,12 @@ export function usePlan(start: string, target: RunTarget) {
   const fields = useMemo(() => fieldsOf(text), [text]);
   const change = useCallback((next: string) => {
     setText(next);
-    sessionStorage.setItem(DRAFT, next);
+    storeDraft(next);
   }, []);
   const setField = useCallback((field: FieldPath, value: unknown) => {
     setText((before) => {
       const after = withField(before, field, value);
-      sessionStorage.setItem(DRAFT, after);
+      storeDraft(after);
       return after;
     });
   }, []);

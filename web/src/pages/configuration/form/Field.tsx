@@ -105,8 +105,8 @@ function Row({ path, schema, required, isSet, children }: RowProps) {
         <ActionIcon
           variant="subtle"
           color="gray"
-          size="sm"
-          mt={4}
+          size={24}
+          mt={3}
           aria-label={`Set ${field} back to its default`}
           title="Back to the default"
           onClick={() => set(path, undefined)}

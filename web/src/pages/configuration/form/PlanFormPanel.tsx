@@ -8,6 +8,8 @@ import { useState } from 'react';
 import { type Help, usePlanForm } from './context';
 import { isMissing } from '../planErrors';
 import { Field } from './Field';
+import { valueAt } from '../planYaml';
+import { isWithin } from './ObjectFields';
 import { type Schema, resolve } from './schema';
 import { type Section, sectionOf, SECTIONS } from './sections';
 import { SweptFields } from './SweptFields';
@@ -57,18 +59,22 @@ export function PlanFormPanel({ root, section, onSection, help }: Props) {
 }
 
 function SectionFields({ section, root }: { section: Section; root: Schema }) {
-  const { errors } = usePlanForm();
+  const { errors, fields, revealed } = usePlanForm();
   const isWrong = section.more.some((name) => errors.some((error) => error.field.startsWith(name)));
   const [open, setOpen] = useState(false);
-  const shown = open || isWrong ? [...section.fields, ...section.more] : section.fields;
+  const all = open || isWrong;
+  const isShown = (name: string) =>
+    all || isWithin(revealed, name) || valueAt(fields, name.split('.')) !== undefined;
+  const shown = [...section.fields, ...section.more.filter(isShown)];
+  const hidden = section.fields.length + section.more.length - shown.length;
   return (
     <>
       {shown.map((name) => (
         <NamedField key={name} name={name} root={root} />
       ))}
-      {section.more.length > 0 && !open && !isWrong ? (
+      {hidden > 0 ? (
         <Anchor component="button" type="button" size="xs" onClick={() => setOpen(true)}>
-          {section.more.length} more fields
+          {hidden} more fields
         </Anchor>
       ) : null}
     </>

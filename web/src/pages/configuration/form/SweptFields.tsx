@@ -56,7 +56,7 @@ export function SweptFields({ schema }: { schema: Schema }) {
           <ActionIcon
             variant="subtle"
             color="gray"
-            size="sm"
+            size={24}
             mt={4}
             aria-label={`Remove ${each} from the sweep`}
             onClick={() => set(['sweep', each], undefined)}

@@ -14,6 +14,8 @@ export interface PlanForm {
   /** Fields written in the plan, without defaults. */
   fields: Record<string, unknown>;
   errors: readonly Fault[];
+  /** Field that is shown although it is not set. */
+  revealed: string | null;
   set: (path: FieldPath, value: unknown) => void;
   explain: (help: Help) => void;
 }

@@ -1,7 +1,7 @@
 /**
  * SVG mark of a host on the map of a fabric: a circle in the colour of its job, or with an equal sector for each job.
  */
-import { sectors } from './topology';
+import { sectors } from './hosts';
 
 interface Props {
   x: number;
