@@ -20,6 +20,7 @@ import fabricbench as fb
         ("traffic-uniform-poisson", {"sweep.data_size": ["16KB"]}, {"bandwidth", "ideal-share"}),
         ("lb-allgather-ecmp", {}, {"bandwidth", "ideal-share"}),
         ("imb-dynamic-ecn", {"sweep.message_size": ["64B"], "variants": []}, {"ideal-share"}),
+        ("jct-alltoall", {"sweep.data_size": ["1MB"], "backend": "flow"}, {"latency"}),
     ],
 )
 def test_every_figure_of_a_list_can_be_drawn(

@@ -86,5 +86,6 @@ LATENCY_FIGURE: Final = Figure(
     section=LATENCY,
     plot=lambda subject: latency_plot(subject.chunks),
     tables=("chunks",),
+    result=lambda row: row.summary.value("latency_us_min") is not None,
     draws_chunks=True,
 )
