@@ -75,7 +75,7 @@ def test_run_prints_an_aligned_table_without_colour(tmp_path: Path) -> None:
 def test_published_values_stand_below_ours_with_the_deviation(used: Path) -> None:
     lines = output_of(used, "run", "small.yaml", "--resume", "--tag", "first").splitlines()
     table = {line.split("  ")[0]: line.split() for line in lines}
-    assert table["published"] == ["published", "40", "0.05"]
+    assert table["published"] == ["published", "40", "50"]
     assert len(table["deviation"]) == 3
     assert all(value.endswith("%") for value in table["deviation"][1:])
     assert lines[-1] == "published: table.csv"

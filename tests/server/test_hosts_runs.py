@@ -21,8 +21,8 @@ jobs:
   - {name: all, ranks: "0-1", collective: all-to-all, algorithm: parallel}
 sweep: {data_size: [64KB, 128KB]}
 """
-LONG = PLAN.replace("name: pair", "name: long").replace("[64KB, 128KB]", "[64KB, 400MB]")
-"""Its second trial takes some 20 seconds at the rate limit of the hosts."""
+LONG = PLAN.replace("name: pair", "name: long").replace("[64KB, 128KB]", "[64KB, 2GB]")
+"""Its second trial takes some 100 seconds at the rate limit of the hosts."""
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,9 @@ def test_a_run_is_interrupted_by_the_death_of_the_server_and_resumed(
         # A browser tells this as its machine's last network goes, on which a server here does not depend.
         page.evaluate("dispatchEvent(new Event('offline'))")
         first.kill()
-        expect(page.get_by_text("The server does not answer")).to_be_visible()
+        expect(page.get_by_text("The server does not answer", exact=True)).to_be_visible()
     with live(tmp_path, "--workers", "1", "--port", port):
-        expect(page.get_by_text("The server does not answer")).to_have_count(0)
+        expect(page.get_by_text("The server does not answer", exact=True)).to_have_count(0)
         expect(page.get_by_text("interrupted", exact=True).first).to_be_visible()
         expect(page.get_by_text("1 of 2", exact=True)).to_be_visible()
         page.get_by_role("button", name="Resume").click()

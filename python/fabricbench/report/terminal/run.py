@@ -38,6 +38,9 @@ from fabricbench.work import NCCL_HEAD, nccl_text
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2
 
+Group = tuple[str, str, str, str]
+"""Plan, tag, variant unless variants are compared, and name of a job."""
+
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """Return the table of a run: one line per job and trial, published values and deviations below.
@@ -50,7 +53,11 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     shared_jobs = [job for job in jobs if job.alone]
     alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
     shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
-    tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_table_key)]
+    kinds = _kinds(shown)
+    tables = [
+        _group_table(list(group), colour=colour)
+        for _, group in groupby(shown, key=lambda job: (_group(job)[:3], kinds[_group(job)]))
+    ]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
         _versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
@@ -131,17 +138,23 @@ def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
         yield " ".join([*names, *([] if facts.variant in ("", "base") else [f"({facts.variant})"])]), trial
 
 
-def _group(job: JobReport) -> tuple[str, str, str, str]:
+def _group(job: JobReport) -> Group:
     facts = job.trial.facts
     return facts.plan, facts.tag, "" if is_compared(job) else facts.variant, job.summary.job
 
 
-def _table_key(job: JobReport) -> tuple[object, ...]:
-    """Return the key of a job's table: jobs of one kind share one, unless variants are compared."""
-    if is_compared(job):
-        return _group(job)
-    summary = job.summary
-    return *_group(job)[:3], summary.collective, summary.algorithm, summary.ranks, *round_text(job)
+def _kinds(jobs: Sequence[JobReport]) -> dict[Group, tuple[str, ...]]:
+    """Return for each group the kinds of its job, which a sweep may change; equal kinds share a table.
+
+    Jobs whose variants are compared have tables of their own.
+    """
+    kinds: dict[Group, set[str]] = {}
+    for job in jobs:
+        summary = job.summary
+        own = job.summary.job if is_compared(job) else ""
+        kind = (summary.collective, summary.algorithm, summary.ranks, *round_text(job), own)
+        kinds.setdefault(_group(job), set()).add(str(kind))
+    return {group: tuple(sorted(found)) for group, found in kinds.items()}
 
 
 def _suite(job: JobReport) -> str:
@@ -154,23 +167,24 @@ def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
     Jobs of a plan with a failed trial are first, then those with the smallest percentage of their ideal.
     """
     first: dict[tuple[str, str, str], int] = {}
-    worst: dict[tuple[str, ...], tuple[bool, bool, float]] = {}
+    worst: dict[Group, tuple[bool, bool, float]] = {}
     for job in sorted(jobs, key=_position):
         group = _group(job)
         first.setdefault(group[:3], _position(job))
         worst[group] = min(worst.get(group, concern(job)), concern(job))
 
-    kind_worst: dict[tuple[object, ...], tuple[bool, bool, float]] = {}
-    for job in jobs:
-        key = _table_key(job)
-        kind_worst[key] = min(kind_worst.get(key, concern(job)), concern(job))
+    kinds = _kinds(jobs)
+    worst_of_kinds: dict[tuple[object, ...], tuple[bool, bool, float]] = {}
+    for group, its_worst in worst.items():
+        key = group[:3], kinds[group]
+        worst_of_kinds[key] = min(worst_of_kinds.get(key, its_worst), its_worst)
 
     def order(job: JobReport) -> tuple[object, ...]:
         plan, tag, variant, name = group = _group(job)
-        key = _table_key(job)
+        key = group[:3], kinds[group]
         return (
             *(plan, tag, first[plan, tag, variant], variant),
-            *(kind_worst[key], str(key), worst[group], name, _position(job)),
+            *(worst_of_kinds[key], kinds[group], worst[group], name, _position(job)),
         )
 
     return sorted(jobs, key=order)
