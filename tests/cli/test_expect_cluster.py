@@ -46,6 +46,14 @@ def test_large_sizes_have_the_rate_of_the_adapters(
     assert small["gain_latency"] > 1
 
 
+def test_a_workspace_of_the_environment_is_no_option_of_a_plan(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FABRICBENCH_WORKSPACE", str(tmp_path / "lab"))
+    assert rows(capsys, "--collective", "all-gather", "--sizes", "1KB")
+    assert not (tmp_path / "lab").exists()
+
+
 ONE_SERVER = ("expect", "--cluster", "hgx-h200", "--servers", "1", "--json")
 LINKS = 370.8
 """NVLink of a GPU by NCCL's rules [GB/s]."""

@@ -264,8 +264,11 @@ def _has_own_ports(record: Record, job: JobRecord) -> bool:
 
 
 def _goodput(record: Record) -> float:
-    topology = record.spec["fabric"]["topology"]
+    """Return the payload of a host's ports, or of a server's adapter behind its PCIe [GB/s]."""
+    fabric = record.spec["fabric"]
+    topology, server = fabric["topology"], fabric.get("server") or {}
     rate = topology["host_link"]["rate_bps"] * topology.get("planes", 1)
+    rate = min(rate, server.get("bus_rate_bps", rate))
     mtu = record.spec["transport"]["mtu_bytes"]
     overhead = 28 if record.link_layer == "infiniband" else 82
     return float(rate / 8e9 * mtu / (mtu + overhead))

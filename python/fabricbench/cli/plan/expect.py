@@ -181,7 +181,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         "--backend": backend,
     }
     plan_options |= {"--as-one": as_one, "--check": check}
-    plan_options |= {"--quick": quick, "--workspace": workspace}
+    plan_options |= {"--quick": quick}
     check_options(options, plan, plan_options)
     if out is not None:
         check_page_name(out)
