@@ -30,7 +30,7 @@ def test_every_figure_of_a_list_can_be_drawn(
     client = client_of(tmp_path)
     trial = "/api/v1/trials/latest/figures"
     listed = {figure["name"] for figure in client.get(trial).json()["figures"]}
-    assert {"cdf", "timeline", "links"} <= listed
+    assert {"cdf", "timeline"} <= listed
     assert not listed & missing
     assert {name: client.get(f"{trial}/{name}").status_code for name in listed} == dict.fromkeys(listed, 200)
 
