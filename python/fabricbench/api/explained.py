@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from fabricbench.api.workspaces import Workspace, workspace as open_workspace
 from fabricbench.explaining.files import FileExplanation, explanation_of
 from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_of
 from fabricbench.explaining.page import explanation_plot, write_explanation
-from fabricbench.explaining.text import explanation_json, explanation_text
+from fabricbench.explaining.text import explanation_object, explanation_text
 from fabricbench.plan.cluster import Cluster, default_topology
 from fabricbench.plan.devices.json_text import content_of
 from fabricbench.plan.devices.nccl_graphs import graphs_of
@@ -108,8 +107,7 @@ class Explained:
             >>> explained.to_dict()["hosts"]
             2
         """
-        content: dict[str, Any] = json.loads(explanation_json(self._explanation))
-        return content
+        return explanation_object(self._explanation)
 
     def figure(self) -> go.Figure:
         """Return measured and expected bus bandwidth against data size.
@@ -183,7 +181,8 @@ def explain(  # noqa: PLR0913 -- each by its name
         before: Earlier files of the same counters; growth since then counts.
         uplinks: Ports of the counters towards the next tier, or patterns such as "Ethernet9?".
         graphs: NCCL's graphs of a host: a file of NCCL_GRAPH_DUMP_FILE.
-        workspace: Workspace that may have trials of the fabric; by default as for `run`, if it exists.
+        workspace: Workspace that may have trials of the fabric: an open one or its folder, which is created
+            if missing; by default as for `run`.
 
     Raises:
         ValueError: There are both a plan and a cluster, or one of `cluster` and `servers` alone.

@@ -115,18 +115,8 @@ class Tuned:
         import polars as pl
 
         evidence = self._result.evidence
-        rows = [
-            {
-                "metric": entry.aim.metric.name,
-                "ratio": entry.ratio,
-                "low": entry.low,
-                "high": entry.high,
-                "better": entry.better,
-                "seeds": entry.seeds,
-                "is_shown": entry.is_shown,
-            }
-            for entry in (evidence.confidences if evidence else ())
-        ]
+        confidences = evidence.confidences if evidence else ()
+        rows = [entry.values | {"is_shown": entry.is_shown} for entry in confidences]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def __repr__(self) -> str:

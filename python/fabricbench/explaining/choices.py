@@ -47,8 +47,7 @@ def _graphs(graphs: Sequence[Graph], curve: FileCurve) -> Iterator[str]:
         return
     should = {graph["algorithm"]: _graph_text(graph) for graph in graph_rows(curve.answer)}
     for graph in graphs:
-        has = f"{counted(len(graph.channels), 'channel')} of {graph.speed_intra:g}/{graph.speed_inter:g} GB/s"
-        has = f"{has}, {graph.types}" if graph.channels else "no channels"
+        has = graph.extent or "no channels"
         expected = should.get(graph.algorithm, "no channels")
         if graph.algorithm and has != expected:
             yield f"the dumped graph {graph.algorithm} has {has}, expected are {expected}"

@@ -21,7 +21,7 @@ from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.runner.campaign.campaign_file import campaign_name, load_campaign
 from fabricbench.runner.campaign.progress import Progress
 from fabricbench.runner.campaign.published_progress import state_of
-from fabricbench.runner.campaign.run import COUNTED_MAX, check_cost, cost_text, run_campaign
+from fabricbench.runner.campaign.run import COUNTED_MAX, check_cost, cost_ms, cost_text, run_campaign
 from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import notes_of_trials
 from fabricbench.store import Workspace
@@ -65,8 +65,7 @@ def campaign_command(
     cost = cost_text(campaign, units)
     if dry_run:
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
-        cost_ms = sum(unit.cost_ms for unit in units)
-        _write_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
+        _write_values(counts | {"cost_ms": cost_ms(units)}, f"{campaign.name}: {cost}", output)
         return
     if not force:
         check_cost(campaign, units, file)

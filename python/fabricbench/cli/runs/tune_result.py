@@ -203,17 +203,7 @@ def _point_json(point: Tried) -> dict[str, Any]:
 
 def _evidence_json(evidence: Evidence) -> dict[str, Any]:
     return {
-        "ratios": [
-            {
-                "metric": entry.aim.metric.name,
-                "ratio": entry.ratio,
-                "low": entry.low,
-                "high": entry.high,
-                "better": entry.better,
-                "seeds": entry.seeds,
-            }
-            for entry in evidence.confidences
-        ],
+        "ratios": [entry.values for entry in evidence.confidences],
         "metrics": [vars(entry) for entry in evidence.changes],
         "limits": {str(limit): is_kept for limit, is_kept in evidence.limits_met},
     }

@@ -26,7 +26,14 @@ TAG: Final = "graphs"
 """The outermost element."""
 _PATTERNS: Final = ("balanced tree", "split tree", "tree", "ring", "NVLS", "CollNet direct")
 """Patterns from 1 on (NCCL, `src/include/graph.h`)."""
-_TREES: Final = ("balanced tree", "split tree", "tree")
+_ALGORITHMS: Final = {
+    "balanced tree": "Tree",
+    "split tree": "Tree",
+    "tree": "Tree",
+    "ring": "Ring",
+    "NVLS": "NVLS",
+}
+"""NCCL's algorithms by pattern."""
 _COLLNET_CHAIN: Final = 2
 """Id of the graph of CollNet's chain, whose pattern is a tree's."""
 _PATH_TYPES: Final = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
@@ -69,15 +76,19 @@ class Graph:
     @property
     def algorithm(self) -> str:
         """NCCL's algorithm; empty for those of CollNet."""
-        words = {"ring": "Ring", "NVLS": "NVLS"} | dict.fromkeys(_TREES, "Tree")
-        return words.get(self.name, "")
+        return _ALGORITHMS.get(self.name, "")
+
+    @property
+    def extent(self) -> str:
+        """Channels, speeds and types of paths as text, as NCCL logs them; empty without channels."""
+        if not self.channels:
+            return ""
+        speeds = f"{self.speed_intra:g}/{self.speed_inter:g} GB/s"
+        return f"{counted(len(self.channels), 'channel')} of {speeds}, {self.types}"
 
     def text(self) -> str:
-        """Return it as text: channels, speeds and types of paths as NCCL logs them."""
-        if not self.channels:
-            return f"{self.name}: none"
-        speeds = f"{self.speed_intra:g}/{self.speed_inter:g} GB/s"
-        return f"{self.name}: {counted(len(self.channels), 'channel')} of {speeds}, {self.types}"
+        """Return its name and extent as text."""
+        return f"{self.name}: {self.extent or 'none'}"
 
 
 def graphs_of(content: bytes, source: str) -> list[Graph]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -52,8 +52,9 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """
     shared_jobs = [job for job in jobs if job.alone]
     alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
-    shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
-    kinds = _kinds(shown)
+    together = [job for job in jobs if job.trial.attempt not in alone_attempts]
+    kinds = _kinds(together)
+    shown = _in_order(together, kinds)
     tables = [
         _group_table(list(group), colour=colour)
         for _, group in groupby(shown, key=lambda job: (_group(job)[:3], kinds[_group(job)]))
@@ -161,7 +162,7 @@ def _suite(job: JobReport) -> str:
     return job.trial.facts.suite
 
 
-def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
+def _in_order(jobs: Sequence[JobReport], kinds: Mapping[Group, tuple[str, ...]]) -> list[JobReport]:
     """Group the jobs of each table; tables of one plan are in the order of their first trials.
 
     Jobs of a plan with a failed trial are first, then those with the smallest percentage of their ideal.
@@ -173,7 +174,6 @@ def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
         first.setdefault(group[:3], _position(job))
         worst[group] = min(worst.get(group, concern(job)), concern(job))
 
-    kinds = _kinds(jobs)
     worst_of_kinds: dict[tuple[object, ...], tuple[bool, bool, float]] = {}
     for group, its_worst in worst.items():
         key = group[:3], kinds[group]

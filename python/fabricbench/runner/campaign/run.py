@@ -27,11 +27,15 @@ COUNTED_MAX: Final = 5 * TRIALS_MAX
 """Number of trials, before removal of duplicates, from which on further plans are not counted."""
 
 
+def cost_ms(units: Sequence[Unit]) -> int:
+    """Return the estimated time of trials, for one core [ms]."""
+    return sum(unit.cost_ms for unit in units)
+
+
 def cost_text(campaign: Campaign, units: Sequence[Unit]) -> str:
     """Return numbers of trials and plans, and the estimated time, in words."""
-    cost_ms = sum(unit.cost_ms for unit in units)
     trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
-    text = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
+    text = f"{trials} of {plans}, up to {duration(cost_ms(units))} of one core"
     if campaign.uncounted:
         text = f"{text}, and {counted(campaign.uncounted, 'more plan')} that are not counted"
     return text
@@ -43,7 +47,7 @@ def check_cost(campaign: Campaign, units: Sequence[Unit], file: Path) -> None:
     Raises:
         PlanError: It has or does.
     """
-    hours = sum(unit.cost_ms for unit in units) / 3_600_000
+    hours = cost_ms(units) / 3_600_000
     if campaign.uncounted or len(units) > TRIALS_MAX or hours > HOURS_MAX:
         allowed = f"{TRIALS_MAX:,} trials and {HOURS_MAX} hours"
         hint = "--force runs it all the same, --dry-run prints its whole cost"

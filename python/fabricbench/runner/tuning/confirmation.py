@@ -48,6 +48,18 @@ class Confidence:
     seeds: int
 
     @property
+    def values(self) -> dict[str, str | float | int]:
+        """The name of the aim's metric and the numbers, for JSON and data frames."""
+        return {
+            "metric": self.aim.metric.name,
+            "ratio": self.ratio,
+            "low": self.low,
+            "high": self.high,
+            "better": self.better,
+            "seeds": self.seeds,
+        }
+
+    @property
     def is_shown(self) -> bool:
         """Whether the whole interval is on the better side of 1."""
         return self.low > 1 if self.aim.is_most else self.high < 1

@@ -12,11 +12,11 @@ from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX
 from fabricbench.plan.cluster_fabric import TOPOLOGIES
 from fabricbench.plan.fabric.server import shipped_servers
 from fabricbench.report.studies.cluster_curves import ClusterJson
-from fabricbench.server.errors import ERRORS, ApiError, option_error
+from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.json_answer import json_answer
+from fabricbench.server.option_task import run_option_task
 from fabricbench.server.routes.plots import PlotlyFigure
 from fabricbench.server.state import State
-from fabricbench.server.workers.sandbox import SandboxError
 
 router = APIRouter(prefix="/api/v1", tags=["expected"], responses=ERRORS)
 
@@ -74,13 +74,8 @@ async def expect_cluster(
         "topology": topology,
         "seeds": seeds,
     }
-    try:
-        reply = await state.sandbox.run("expect", arguments, CURVE_SECONDS)
-    except SandboxError as error:
-        hint = "fewer servers take less; `fabricbench expect` has no such limits"
-        raise ApiError(422, f"the curve: {error}", hint) from error
-    if "error" in reply:
-        raise option_error(reply["error"])
+    hint = "fewer servers take less; `fabricbench expect` has no such limits"
+    reply = await run_option_task(state, "expect", arguments, "the curve", hint, CURVE_SECONDS)
     return json_answer(json.dumps(reply))
 
 

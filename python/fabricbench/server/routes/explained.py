@@ -8,12 +8,12 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from fabricbench.plan.cluster import SERVERS_MAX
-from fabricbench.server.errors import ERRORS, ApiError, option_error
+from fabricbench.server.errors import ERRORS
+from fabricbench.server.option_task import run_option_task
 from fabricbench.server.routes.expected import CURVE_SECONDS, check_server
 from fabricbench.server.routes.imports import NAME_LENGTH_MAX, NAME_PATTERN, check_plan
 from fabricbench.server.routes.plots import PlotlyFigure
 from fabricbench.server.state import State
-from fabricbench.server.workers.sandbox import SandboxError
 
 router = APIRouter(prefix="/api/v1", tags=["expected"], responses=ERRORS)
 
@@ -196,13 +196,6 @@ async def explain_results(state: State, asked: ToExplain) -> dict[str, Any]:
         check_plan(asked.plan)
     given = asked.model_dump()
     files = given.pop("files")
-    try:
-        reply: dict[str, Any] = await state.sandbox.run(
-            "explain", {"files": files, "given": given}, CURVE_SECONDS
-        )
-    except SandboxError as error:
-        hint = "fewer servers take less; `fabricbench explain` has no such limits"
-        raise ApiError(422, f"the explanation: {error}", hint) from error
-    if "error" in reply:
-        raise option_error(reply["error"])
-    return reply
+    hint = "fewer servers take less; `fabricbench explain` has no such limits"
+    arguments = {"files": files, "given": given}
+    return await run_option_task(state, "explain", arguments, "the explanation", hint, CURVE_SECONDS)

@@ -12,11 +12,11 @@ from fabricbench.plan.cluster import COLLECTIVES, SERVERS_MAX
 from fabricbench.plan.cluster_fabric import LOAD_BALANCERS, OVERSUBSCRIPTION_MAX, TIERS_MAX, TOPOLOGIES
 from fabricbench.plan.fabric.server import shipped_servers
 from fabricbench.plan.server import load_server
-from fabricbench.server.errors import ERRORS, ApiError, option_error
+from fabricbench.server.errors import ERRORS
+from fabricbench.server.option_task import run_option_task
 from fabricbench.server.routes.expected import check_server
 from fabricbench.server.routes.imports import NAME_LENGTH_MAX, NAME_PATTERN
 from fabricbench.server.state import State
-from fabricbench.server.workers.sandbox import SandboxError
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
 
@@ -133,10 +133,4 @@ async def make_plan_of_device(state: State, file: DeviceFile) -> dict[str, Any]:
 
 
 async def _made(state: State, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    try:
-        reply: dict[str, Any] = await state.sandbox.run(task, arguments)
-    except SandboxError as error:
-        raise ApiError(422, f"the plan: {error}", "the command line has no such limits") from error
-    if "error" in reply:
-        raise option_error(reply["error"])
-    return reply
+    return await run_option_task(state, task, arguments, "the plan", "the command line has no such limits")
