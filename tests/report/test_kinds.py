@@ -43,7 +43,7 @@ def test_a_report_of_open_loop_traffic_has_its_rates_and_slowdowns_and_no_bus_ba
     assert "bandwidth" not in [section.key for section in build_page([trial], trial).sections]
 
 
-@pytest.mark.parametrize(("job", "has_rounds"), [({}, False), (ROUNDS, True), ({"barrier": True}, False)])
+@pytest.mark.parametrize(("job", "has_rounds"), [({}, False), (ROUNDS, True), ({"barrier": True}, True)])
 def test_a_report_has_columns_of_rounds_where_a_job_repeats(
     tmp_path: Path, job: dict[str, Any], has_rounds: bool
 ) -> None:

@@ -24,6 +24,7 @@ def shares_fabric(trial: Trial) -> bool:
 
 
 _TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
+_OPTIONAL_VIEWS = (View.REPEATS, View.RANKS, View.ADAPTERS)
 _SHORT_MS = 0.1
 _ONCE = {"kind": "rounds", "rounds": 1}
 
@@ -90,10 +91,16 @@ def _with_short_units(metrics: Sequence[Metric], rows: Sequence[Shown]) -> list[
 
 
 def result_columns(jobs: Sequence[JobReport]) -> list[Metric]:
-    """Return the metrics of a table of one job: those of variants if it is compared with others."""
-    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
+    """Return the metrics of a table of jobs of one kind."""
+    variants = (View.VARIANTS,) if is_compared(jobs[0]) else ()
+    columns = run_columns(jobs, View.RUN, View.ROUNDS, *variants, *_OPTIONAL_VIEWS)
     return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
+
+
+def detail_columns(jobs: Sequence[JobReport]) -> list[Metric]:
+    """Return the metrics of a table of variants for which a terminal has no room."""
+    in_terminal = {metric.name for metric in run_columns(jobs, View.VARIANTS, *_OPTIONAL_VIEWS)}
+    return [metric for metric in result_columns(jobs) if metric.name not in in_terminal]
 
 
 def has_chunks(rows: Sequence[Shown]) -> bool:
