@@ -72,14 +72,14 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
         metrics = [metric for metric in metrics if View.SIZES in metric.views]
     elif kinds == {JobKind.STORAGE}:
         metrics = [metric for metric in metrics if metric.kind or metric.is_count]
-    return _with_short_units(held(metrics, rows), rows)
+    return with_short_units(held(metrics, rows), [row.summary for row in rows])
 
 
-def _with_short_units(metrics: Sequence[Metric], rows: Sequence[Shown]) -> list[Metric]:
+def with_short_units(metrics: Sequence[Metric], summaries: Sequence[Summary]) -> list[Metric]:
     """Show times in microseconds if all of their group are below 0.1 ms."""
     largest: dict[str, float] = {}
     for metric in metrics:
-        values = [value for row in rows if (value := row.summary.value(metric.name)) is not None]
+        values = [value for each in summaries if (value := each.value(metric.name)) is not None]
         group = metric.group or metric.name
         largest[group] = max([largest.get(group, 0.0), *values])
     return [

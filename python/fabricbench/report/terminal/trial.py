@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
-from fabricbench.report.documents.columns import shares_fabric
+from fabricbench.report.documents.columns import shares_fabric, with_short_units
 from fabricbench.report.documents.criteria import judgement_text
 from fabricbench.report.documents.fabric_metrics import fabric_values
 from fabricbench.report.documents.hosts import host_tables
@@ -123,8 +123,6 @@ _LIST_COLUMNS = [
     Column("#"),
     Column("tag", is_text=True),
     Column("status", is_text=True),
-    *(Column(metric.label, metric.unit, head=metric.lines) for metric in in_views(View.TRIALS)),
-    Column("started", "(UTC)", is_text=True),
 ]
 
 
@@ -145,14 +143,17 @@ def trial_list(
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
     has_several_jobs = any(len(group) > 1 for group in jobs_of.values())
+    metrics = with_short_units(in_views(View.TRIALS), [job.summary for job in jobs])
     columns = [*_LIST_COLUMNS[:4], *([_RANKS, _OF_ALONE] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
+    columns += [Column(metric.label, metric.unit, head=metric.lines) for metric in metrics]
+    columns.append(Column("started", "(UTC)", is_text=True))
     rows: list[Row] = []
     for trial in trials:
         tagged = tags_text(trial, tags.get(trial.id, ()))
         finished: Sequence[JobReport | None] = by_concern(jobs_of.get(trial.attempt, ())) or [None]
         worst = worst_job(jobs_of.get(trial.attempt, []))
         for job in finished:
-            row = _list_row(trial, job, tagged)
+            row = _list_row(trial, job, tagged, metrics)
             shared_cells = _shared_cells(trial, job, is_worst=job is worst) if has_several_jobs else []
             rows.append(replace(row, cells=[*row.cells[:4], *shared_cells, *row.cells[4:]]))
     return render(Table(columns, rows), colour=colour)
@@ -168,9 +169,9 @@ def _shared_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> lis
     return [f"{job.summary.ranks}/{ranks}", "" if percent is None else f"{mark}{percent:.1f}"]
 
 
-def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
+def _list_row(trial: Trial, job: JobReport | None, tagged: str, metrics: Sequence[Metric]) -> Row:
     facts = trial.facts
-    values = [value_text(trial, job.summary, metric) if job else "-" for metric in in_views(View.TRIALS)]
+    values = [value_text(trial, job.summary, metric) if job else "-" for metric in metrics]
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = status_text(job) if job else trial.status
