@@ -13,7 +13,7 @@ import polars as pl
 from fabricbench.figures import theme
 from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import time_scale
+from fabricbench.figures.scales import percent, time_scale
 
 _MAX_ROWS = 250
 _TIME_BINS = 200
@@ -81,7 +81,7 @@ def _running_share(counts: list[int], total: int) -> list[float]:
     shares, done = [], 0
     for count in counts:
         done += count
-        shares.append(round(100 * done / total, 2))
+        shares.append(percent(done / total))
     return shares
 
 
