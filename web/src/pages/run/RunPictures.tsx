@@ -11,7 +11,7 @@ import { ResultMap } from './ResultMap';
 
 /** Figures of a run in the order of the page; the first of each list that the run has. */
 const CURVES = ['curves', 'bandwidth'];
-const OTHERS = ['ratio', 'tenant-busbw', 'kept'];
+const OTHERS = ['ratio', 'tenant-busbw', 'kept-share'];
 
 export function RunPictures({ results }: { results: ResultsOfRun }) {
   const { focus, maps } = results;
