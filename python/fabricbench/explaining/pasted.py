@@ -90,12 +90,11 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         given: Values of the user.
 
     Raises:
-        MeasuredError: A file cannot be read, or there are no results, or several.
+        MeasuredError: A file cannot be read, or there are no results, or several tables of them.
         PlanError: The plan, the cluster, the configuration or a value is not allowed.
     """
     by_kind = _sorted(files, given.facts)
-    results = _only(by_kind.results, "results", "the output of a benchmark, or NCCL's log")
-    if results is None:
+    if not by_kind.results:
         raise MeasuredError(
             files[0].name,
             None,
@@ -103,6 +102,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
             "the output of a benchmark, or NCCL's log",
             "add what nccl-tests, perftest or NCCL printed; the other files say more about it",
         )
+    of_run = _of_one_run(by_kind.results, by_kind.facts)
     configuration = _only(by_kind.configurations, "configurations", "that of one switch")
     fragment = None
     if configuration is not None:
@@ -120,12 +120,14 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         given.uplinks,
         [] if graphs is None else graphs_of(graphs.data, graphs.name),
     )
-    explanation = explanation_of(results, options, None, by_kind.facts[0])
+    parsed = by_kind.facts[0] if len(of_run) == 1 else None
+    explanation = explanation_of(_joined(of_run), options, None, parsed)
     page = explanation_page(explanation)
     parts = [part for section in page.sections[:1] for part in section.parts]
     plots = [part.plot for part in parts if isinstance(part, PlotPart)]
     tables = [part for part in parts if isinstance(part, Table)]
-    inputs = [(results, "results", page.focus.partition(": ")[2])]
+    inputs = [(of_run[0], "results", page.focus.partition(": ")[2])]
+    inputs += [(source, "results", "log of the run") for source in of_run[1:]]
     inputs += [
         (source, "counters", f"{switch.switch}: {', '.join(switch.forms)}")
         for source, switch in zip(by_kind.counters, switches, strict=True)
@@ -187,6 +189,26 @@ def _results(source: Source, user_facts: UserFacts) -> FileFacts | None:
         return None
 
 
+def _of_one_run(results: Sequence[Source], facts: Sequence[FileFacts]) -> Sequence[Source]:
+    """Return the output of a run: its table, if there is one, and its logs.
+
+    Raises:
+        MeasuredError: There are several tables.
+    """
+    tables = [source for source, its in zip(results, facts, strict=True) if its.tables]
+    logs = [source for source, its in zip(results, facts, strict=True) if not its.tables]
+    if len(results) > 1:
+        _only(tables, "results", "the table of one benchmark, with NCCL's logs of its run")
+    return [*tables, *logs]
+
+
+def _joined(of_run: Sequence[Source]) -> Source:
+    """Return the output of a run as one file; the table is in front, so that its lines have their numbers."""
+    if len(of_run) == 1:
+        return of_run[0]
+    return Source(" + ".join(source.name for source in of_run), b"\n".join(source.data for source in of_run))
+
+
 def _only(sources: Sequence[Source], kind: str, allowed: str) -> Source | None:
     """Return the one file of a kind; none without any.
 
@@ -195,8 +217,9 @@ def _only(sources: Sequence[Source], kind: str, allowed: str) -> Source | None:
     """
     if len(sources) > 1:
         names = ", ".join(source.name for source in sources)
-        hint = "remove the others; a log and a table of one run belong into one file"
-        raise MeasuredError(sources[1].name, None, f"several files of {kind}: {names}", allowed, hint)
+        raise MeasuredError(
+            sources[1].name, None, f"several files of {kind}: {names}", allowed, "remove the others"
+        )
     return next(iter(sources), None)
 
 
