@@ -156,8 +156,8 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
 
     A switch with a single uplink has no choice, so it has no collisions. The evidence is a step that takes
     longer than its hosts' ports need, and a queue at an uplink with several queue pairs. An uplink that was
-    paused and idle while they shared it is excluded: it waits for something downstream. The explained effect is
-    the time of all steps of the slowest host beyond that need.
+    paused and idle while they shared it is excluded: it waits for something downstream. The explained effect
+    is the time of all steps of the slowest host beyond that need.
     """
     if not case.is_complete:
         return
