@@ -178,7 +178,7 @@ def test_names_in_figures_cannot_end_the_script(tmp_path: Path) -> None:
 def test_an_incomplete_run_says_why_and_shows_no_bandwidth(tmp_path: Path) -> None:
     trials = store_run(tmp_path / "workspace", sizes=[2**24], broken=True)
     page = Reader(render_page(build_page(trials, trials[0])))
-    assert "incomplete: 1 result, which has chunks that never completed" in page.shown
+    assert "1 of 1 trial not complete: job test is incomplete (16 MB); 1 result" in page.shown
     assert "16 MB is incomplete: 1 chunk failed: rank 7 to rank 3" in page.shown
     assert "there is no bandwidth to draw" in page.shown
     assert "Hatched bars never completed" in page.shown

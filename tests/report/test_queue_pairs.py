@@ -1,6 +1,6 @@
 import pytest
 
-from fabricbench.report.documents.queue_pairs import queue_pairs_table
+from fabricbench.report.documents.port_map import queue_pairs_table
 from fabricbench.report.output.number_selection import ChoiceError, choose
 from fabricbench.report.terminal.text_table import render
 

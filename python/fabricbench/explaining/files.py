@@ -99,20 +99,24 @@ class FileExplanation:
         return [MeasuredSeries(name, sorted(points)) for name, points in series.items()]
 
 
-def explanation_of(source: Source, options: FileOptions, workspace: Workspace | None) -> FileExplanation:
+def explanation_of(
+    source: Source, options: FileOptions, workspace: Workspace | None, parsed: FileFacts | None = None
+) -> FileExplanation:
     """Return the explanation of a file.
 
     Args:
         source: The file.
         options: Options of the user.
         workspace: Trials of plans; may be none.
+        parsed: Its results and facts, if they have been read.
 
     Raises:
         MeasuredError: The file cannot be read.
         PlanError: The plan or the cluster is not allowed.
         StoreError: The workspace cannot be read.
     """
-    parsed = importing.read_facts(source, user_facts=options.given)
+    if parsed is None:
+        parsed = importing.read_facts(source, user_facts=options.given)
     fabric = importing.fabric_of(parsed, options.hardware, options.plan, workspace)
     curve: FileCurve | None = None
     omitted: list[str] = []

@@ -16,7 +16,7 @@ from fabricbench.explaining.files import explanation_of
 from fabricbench.explaining.options import FileOptions, check_uplinks, hardware_of
 from fabricbench.explaining.page import BANDWIDTH, explanation_page
 from fabricbench.explaining.text import explanation_object
-from fabricbench.importing import MeasuredError, Source, UserFacts, counters_of, read_facts
+from fabricbench.importing import FileFacts, MeasuredError, Source, UserFacts, counters_of, read_facts
 from fabricbench.plan.cluster import Cluster, default_topology, option_problem
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.nccl_graphs import graphs_of
@@ -70,9 +70,10 @@ class Given:
 
 @dataclass
 class _Sorted:
-    """Files by their kind."""
+    """Files by their kind, and the facts of each file of results."""
 
     results: list[Source]
+    facts: list[FileFacts]
     counters: list[Source]
     configurations: list[Source]
     plans: list[Source]
@@ -101,7 +102,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
             "the output of a benchmark, or NCCL's log",
             "add what nccl-tests, perftest or NCCL printed; the other files say more about it",
         )
-    of_run = _of_one_run(by_kind.results, given.facts)
+    of_run = _of_one_run(by_kind.results, by_kind.facts)
     configuration = _only(by_kind.configurations, "configurations", "that of one switch")
     fragment = None
     if configuration is not None:
@@ -119,7 +120,8 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         given.uplinks,
         [] if graphs is None else graphs_of(graphs.data, graphs.name),
     )
-    explanation = explanation_of(_joined(of_run), options, None)
+    parsed = by_kind.facts[0] if len(of_run) == 1 else None
+    explanation = explanation_of(_joined(of_run), options, None, parsed)
     page = explanation_page(explanation)
     parts = [part for section in page.sections[:1] for part in section.parts]
     plots = [part.plot for part in parts if isinstance(part, PlotPart)]
@@ -154,8 +156,8 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
     }
 
 
-def _sorted(files: Sequence[Source], facts: UserFacts) -> _Sorted:
-    by_kind = _Sorted([], [], [], [], [])
+def _sorted(files: Sequence[Source], user_facts: UserFacts) -> _Sorted:
+    by_kind = _Sorted([], [], [], [], [], [])
     for source in files:
         if _PLAN.search(source.data):
             by_kind.plans.append(source)
@@ -163,42 +165,41 @@ def _sorted(files: Sequence[Source], facts: UserFacts) -> _Sorted:
             by_kind.configurations.append(source)
         elif _GRAPHS.search(source.data):
             by_kind.graphs.append(source)
-        elif _is_counters(source, facts):
+        elif (facts := _results(source, user_facts)) is None:
             by_kind.counters.append(source)
         else:
             by_kind.results.append(source)
+            by_kind.facts.append(facts)
     return by_kind
 
 
-def _is_counters(source: Source, facts: UserFacts) -> bool:
-    """Return whether a file has counters and no results.
+def _results(source: Source, user_facts: UserFacts) -> FileFacts | None:
+    """Return the results of a file, or `None` if it has counters instead.
 
     Raises:
         MeasuredError: It has neither.
     """
     try:
-        read_facts(source, user_facts=facts)
+        return read_facts(source, user_facts=user_facts)
     except MeasuredError as no_results:
         try:
             counters_of([source])
         except MeasuredError as no_counters:
             raise (no_results if no_counters.line is None else no_counters) from None
-        return True
-    return False
+        return None
 
 
-def _of_one_run(results: Sequence[Source], facts: UserFacts) -> Sequence[Source]:
+def _of_one_run(results: Sequence[Source], facts: Sequence[FileFacts]) -> Sequence[Source]:
     """Return the output of a run: its table, if there is one, and its logs.
 
     Raises:
         MeasuredError: There are several tables.
     """
-    if len(results) == 1:
-        return results
-    has_table = [bool(read_facts(source, user_facts=facts).tables) for source in results]
-    tables = [source for source, has in zip(results, has_table, strict=True) if has]
-    _only(tables, "results", "the table of one benchmark, with NCCL's logs of its run")
-    return [*tables, *(source for source, has in zip(results, has_table, strict=True) if not has)]
+    tables = [source for source, its in zip(results, facts, strict=True) if its.tables]
+    logs = [source for source, its in zip(results, facts, strict=True) if not its.tables]
+    if len(results) > 1:
+        _only(tables, "results", "the table of one benchmark, with NCCL's logs of its run")
+    return [*tables, *logs]
 
 
 def _joined(of_run: Sequence[Source]) -> Source:

@@ -21,7 +21,7 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import has_colour, note, write
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.documents.queue_pairs import queue_pairs_table
+from fabricbench.report.documents.port_map import queue_pairs_table
 from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
 from fabricbench.report.output.number_selection import ChoiceError, choose
 from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng

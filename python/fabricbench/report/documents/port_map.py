@@ -1,4 +1,4 @@
-"""Formats the port map of a trial or of a plan, for the terminal, the page and files.
+"""Builds the port map of a trial or of a plan, and the list of its queue pairs, as tables and for files.
 
 The port map has for each rank its port, switch port, addresses and queue pairs.
 """
@@ -6,7 +6,7 @@ The port map has for each rank its port, switch port, addresses and queue pairs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -49,6 +49,11 @@ _HEADS: Final = {
 }
 _NUMBERS: Final = {"rank", "rate", "lid", "vlan", "queue_pairs", "priority"}
 _BITS_PER_GBIT: Final = 1e9
+_QUEUE_PAIR_TEXTS: Final = ("job", "source host", "target host", "source address", "target address")
+_QUEUE_PAIR_HEADS: Final = (
+    "QP", "job", "part", "channel", "source rank", "target rank", "source host", "target host",
+    "source address", "target address", "UDP port",
+)  # fmt: skip
 
 
 def ports_of(trial: Trial) -> Sequence[PortRow] | None:
@@ -132,6 +137,19 @@ def ports_table(rows: Sequence[PortRow], most: int | None = None) -> Table:
     ]
     cells = [cells_of(row) for row in rows[:most]]
     return Table(columns, [Row([row_cells[name] for name in heads]) for row_cells in cells], ABOUT)
+
+
+def queue_pairs_table(pairs: Iterable[Sequence[object]]) -> Table:
+    """Return a line for each queue pair.
+
+    Args:
+        pairs: Number, job, part, channel, sending and receiving rank, host, address and UDP port of each.
+    """
+    columns = [
+        Column(head, is_text=head in _QUEUE_PAIR_TEXTS, head=tuple(head.split()))
+        for head in _QUEUE_PAIR_HEADS
+    ]
+    return Table(columns, [Row([str(value) for value in pair]) for pair in pairs])
 
 
 PortRowJson = PortRow

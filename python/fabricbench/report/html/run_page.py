@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabricbench.figures.trial_data import subject_of
+from fabricbench.report.documents.criteria import verdict_line
 from fabricbench.report.documents.diagnosis import insight_of
 from fabricbench.report.documents.table import Tone
 from fabricbench.report.html.measured_page import measured_page
@@ -131,31 +132,14 @@ def _verdict(rows: Sequence[ResultRow], label: str) -> str:
 
 def _tone(rows: Sequence[ResultRow]) -> Tone:
     """Return whether the run passed or failed; neutral if no criterion judges it."""
-    if _not_met(rows) or any(row.summary.status != "complete" for row in rows):
+    if any(row.report.is_rejected or not row.report.is_complete for row in rows):
         return "bad"
     return "good" if any(row.judgements for row in rows) else ""
 
 
-def _not_met(rows: Sequence[ResultRow]) -> int:
-    """Return the number of criteria that are not met."""
-    return sum(1 for row in rows for judgement in row.judgements if not judgement.passed)
-
-
 def _ending(rows: Sequence[ResultRow]) -> str:
     """Describe how the run ended, and whether it met the criteria of the plan; without measured results."""
-    rows = [row for row in rows if not row.trial.is_printed]
-    complete = sum(1 for row in rows if row.summary.status == "complete")
-    results = counted(len(rows), "result")
-    if complete == len(rows) and _not_met(rows):
-        judged = sum(len(row.judgements) for row in rows)
-        return f"failed: {_not_met(rows)} of {judged} criteria not met; {results}, all complete"
-    if complete == len(rows):
-        return f"complete: {results}, every chunk delivered and acknowledged"
-    stalled = sum(1 for row in rows if row.summary.status == "stalled")
-    if stalled and len(rows) == 1:
-        return "stalled: 1 result, which made no progress any more"
-    if stalled:
-        return f"stalled: {stalled} of {results} made no progress any more, {complete} complete"
-    if len(rows) == 1:
-        return "incomplete: 1 result, which has chunks that never completed"
-    return f"incomplete: {len(rows) - complete} of {results} have chunks that never completed"
+    reports = [row.report for row in rows if not row.trial.is_printed]
+    results = counted(len(reports), "result")
+    complete = f"{results}, all complete" if all(job.is_complete for job in reports) else results
+    return "; ".join(filter(None, [verdict_line(reports), complete]))
