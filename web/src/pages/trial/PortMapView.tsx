@@ -95,7 +95,7 @@ function PortTable({ trial, page }: { trial: string; page: PortMapPage }) {
               title,
               key: name,
               right: is_number,
-              cell: (cells) => <span style={{ whiteSpace: 'nowrap' }}>{cells[column]}</span>,
+              cell: (cells) => cells[column],
             }),
           )}
           rows={page.cells}
