@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Thousands of processes start in the tests; each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 PLAN ?= jct-alltoall
 REPORT ?= report.html
 # Twice as many as there are processors: many tests wait for a timer, a server or a browser.

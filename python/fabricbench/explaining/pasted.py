@@ -24,8 +24,8 @@ from fabricbench.plan.devices.read import SONIC, ReadOptions, read_device
 from fabricbench.plan.devices.switch_config import override_of
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.documents.table import Table
-from fabricbench.report.html.page_parts import NotePart, PlotPart
+from fabricbench.report.documents.table import Note, Table
+from fabricbench.report.html.page_parts import PlotPart
 from fabricbench.runner import loading
 
 _PLAN: Final = re.compile(rb"(?m)^fabricbench:\s*\d")
@@ -146,7 +146,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
             for answer in page.answers
             if answer.section == BANDWIDTH
         ],
-        "notes": [part.text for part in parts if isinstance(part, NotePart)],
+        "notes": [part.text for part in parts if isinstance(part, Note)],
         "configuration_notes": list(fragment.warnings) if fragment else [],
         "table": asdict(tables[0]) if tables else None,
         "figure": {**json.loads(plots[0].json()), "caption": plots[0].caption} if plots else None,

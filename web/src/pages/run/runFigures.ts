@@ -3,7 +3,7 @@ import type { FigureName, ResultsOfRun } from '../../api/types';
 
 /** Figures of a run in the order of the page; the first of the curves that the run has, and all others. */
 const CURVES = ['curves', 'bandwidth'];
-const OTHERS = ['ratio', 'tenant-busbw', 'kept'];
+const OTHERS = ['ratio', 'tenant-busbw', 'kept-share'];
 
 export function figuresOfRun(
   { dimensions }: Pick<ResultsOfRun, 'dimensions'>,

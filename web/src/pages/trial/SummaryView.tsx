@@ -11,8 +11,9 @@ import { CauseBox } from '../../components/CauseBox';
 import { FigurePanel } from '../../components/chart/FigurePanel';
 import { FactList } from '../../components/FactList';
 import { NoteList } from '../../components/NoteList';
+import { Loading } from '../../components/QueryStates';
 import { firstCauses, jobsText } from '../../format/jobs';
-import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
+import { fabricMetricOf, metricOf, metricsOf, metricText, scaled, unitFor } from '../../format/metrics';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { CriteriaTable } from './CriteriaTable';
 import { JobTiles } from './JobTiles';
@@ -46,7 +47,9 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
 }
 
 function MainFigure({ trial }: { trial: TrialDetail }) {
-  const figure = mainFigure(useFigures(trial.id).data?.figures ?? []);
+  const query = useFigures(trial.id);
+  if (query.isPending) return <Loading name="The figures" />;
+  const figure = mainFigure(query.data?.figures ?? []);
   if (figure === undefined) return <div />;
   return <FigurePanel trial={trial.id} figure={figure} jobs={[]} filtered={false} />;
 }
@@ -116,11 +119,11 @@ function MetricTiles({ trial, job }: { trial: TrialDetail; job: JobDetail }) {
 function tilesOf(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
   const shown = metricsOf(metrics, job.measured ? 'sizes' : 'tiles', job);
   return [
-    ...shown.map((metric) => ({
-      label: metric.title,
-      value: metricText(metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric), metric),
-      unit: metric.unit,
-    })),
+    ...shown.map((metric) => {
+      const value = metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric);
+      const unit = unitFor(metric, [value]);
+      return { label: metric.title, value: metricText(scaled(value, unit), metric), unit: unit.unit };
+    }),
     { label: 'Data size', value: dataSize(trial.data_size_bytes) },
     { label: 'Ranks', value: significant(trial.ranks) },
     ...(job.measured ? printedTiles(job.measured) : []),
@@ -139,6 +142,10 @@ function MeasuredFacts({ measured }: { measured: Measured }) {
     <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 2fr) minmax(0, 1fr)', gap: 12 }}>
       <FactsBox title="Measured" facts={source} />
       <FactsBox title="As printed" facts={measured.printed.values} />
+      <Text size="sm" style={{ gridColumn: '1 / -1' }}>
+        Slower than expected? <Link to="/explain">Explain</Link> compares the output with the expected curve
+        of a fabric and names likely causes.
+      </Text>
     </div>
   );
 }

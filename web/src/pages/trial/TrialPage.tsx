@@ -127,11 +127,11 @@ function FiguresView({ trial, view }: { trial: TrialDetail; view: View }) {
 
 /** Shown in place of a view whose tables are not in the record. */
 function NotMeasured({ trial, view }: { trial: TrialDetail; view: View }) {
-  const recorded = Object.keys(trial.observed);
-  const tables = recorded.length === 0 ? 'no table at all' : `the tables ${recorded.join(', ')} alone`;
+  const missing = view.needs.filter((table) => !hasTables(trial, [table]));
   return (
     <Empty title="Not measured">
-      {view.title}: backend {trial.backend} observes {tables}.
+      This view needs the table{missing.length > 1 ? 's' : ''} {missing.join(', ')}, which backend{' '}
+      {trial.backend} does not record.
     </Empty>
   );
 }

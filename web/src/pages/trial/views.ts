@@ -95,17 +95,17 @@ function hasNccl(trial: Partial<Pick<TrialDetail, 'run_spec'>>): boolean {
   return trial.run_spec?.jobs.some(({ work }) => Boolean((work as { nccl?: unknown } | null)?.nccl)) ?? false;
 }
 
-/**
- * Views of a trial: hosts only if it ran on hosts, the port map only if it was not imported, channels only if NCCL runs
- * a job.
- */
+/** Views of an imported trial: a benchmark observes nothing else. */
+const OF_IMPORTED: readonly string[] = ['summary', 'plan'];
+
+/** Views of a trial: hosts only if it ran on hosts, channels only if NCCL runs a job; of an imported one two. */
 export function viewsOf(
   trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend' | 'run_spec'>>,
 ): View[] {
   return VIEWS.filter(
     ({ key }) =>
       (key !== 'hosts' || hostsOf(trial).length > 0) &&
-      (key !== 'port-map' || trial.backend !== 'imported') &&
+      (trial.backend !== 'imported' || OF_IMPORTED.includes(key)) &&
       (key !== 'channels' || hasNccl(trial)),
   );
 }
