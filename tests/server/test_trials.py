@@ -326,6 +326,20 @@ def test_the_figures_are_those_of_the_report_to_the_last_digit(reader: TestClien
     assert {round(value, 6) for value in busbw} <= {round(value, 6) for value in points}
 
 
+def test_the_port_map_has_the_page_of_a_port(reader: TestClient) -> None:
+    address = f"/api/v1/trials/{rows(reader, plan='jct-alltoall')[0]['id']}/port-map"
+    whole = reader.get(address).json()
+    assert (whole["offset"], whole["selected"]) == (0, [])
+    row = whole["ports"][5]
+    for at in (f"{row['switch']} port {row['switch_port']}", f"{row['chassis']} port 0"):
+        page = reader.get(address, params={"at": at, "limit": 2}).json()
+        assert (page["offset"], page["selected"]) == (4, [1])
+        assert page["ports"][1] == row
+    nothing = reader.get(address, params={"at": "leaf0 port 999"}).json()
+    assert (nothing["offset"], nothing["selected"]) == (0, [])
+    assert reader.get(address, params={"at": "leaf0"}).status_code == 422
+
+
 def test_the_port_map_is_that_of_the_command_line_in_pages(reader: TestClient, records: Path) -> None:
     trial = rows(reader, plan="jct-alltoall")[0]["id"]
     page = reader.get(f"/api/v1/trials/{trial}/port-map", params={"offset": 2, "limit": 3}).json()

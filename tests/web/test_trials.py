@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
+from tests.web.axe import serious
 from tests.web.conftest import TOKEN, Served, log_in, serving
 
 import fabricbench as fb
@@ -104,6 +105,25 @@ def test_a_zoom_in_one_figure_over_time_moves_the_others(page: Page, served: Ser
     page.locator(".figure .nsewdrag").first.dblclick()
     expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
     page.wait_for_function("whole => window.rangesOf().join() === whole", arg=whole[0])
+
+
+def test_a_cause_leads_to_its_link_and_a_port_is_selected_on_the_port_map(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/diagnosis")
+    page.locator("main a[href*='/links?where=']").first.click()
+    page.wait_for_url(re.compile("/links"))
+    expect(rows(page, "Table links")).to_have_count(1)
+    page.goto(f"{served.address}/trials/{served.congested.id}/port-map?at=leaf1+port+2")
+    selected = page.get_by_role("table", name="Port map").locator("tr[aria-current=true]")
+    expect(selected).to_be_in_viewport()
+    expect(selected).to_contain_text("leaf1 port2")
+    expect(page.get_by_text(re.compile("^leaf1 port 2: rank [0-9]+ of "))).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("link", name="Counters of the port").click()
+    page.wait_for_url(re.compile("/ports"))
+    expect(rows(page, "Table ports")).to_have_count(1)
+    page.go_back()
+    page.get_by_role("button", name="Clear selection").click()
+    expect(selected).to_have_count(0)
 
 
 def ranges(page: Page) -> list[str]:

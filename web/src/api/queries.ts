@@ -166,16 +166,16 @@ export const rowsOf = (id: string, table: string, query: RowsQuery, signal: Abor
     }),
   ) as Promise<TablePage>;
 
-/** First rows of the port map of a trial. */
-export const portMapQuery = (id: string) =>
+/** First rows of the port map of a trial, or those with the rows at a port, such as `leaf0 port 3`. */
+export const portMapQuery = (id: string, at: string | null) =>
   server.queryOptions(
     'get',
     '/api/v1/trials/{trial_id}/port-map',
-    { params: { path: { trial_id: id } } },
+    { params: { path: { trial_id: id }, query: { at } } },
     { staleTime: HOUR },
   );
 
-export const usePortMap = (id: string) => useQuery(portMapQuery(id));
+export const usePortMap = (id: string, at: string | null) => useQuery(portMapQuery(id, at));
 
 export const figuresQuery = (id: string) =>
   server.queryOptions(

@@ -34,7 +34,7 @@ export async function prefetchRun({ params: { id = '' } }: PageAddress) {
 export async function prefetchTrial({ params: { id = '', view = 'summary' }, search }: PageAddress) {
   leave(queryClient.query(metricsQuery));
   leave(queryClient.query(trialQuery(id)));
-  if (view === 'port-map') leave(queryClient.query(portMapQuery(id)));
+  if (view === 'port-map') leave(queryClient.query(portMapQuery(id, search.get('at'))));
   // Parameters of the URL choose a part of a figure.
   if (!hasFigures(view) && view !== 'summary') return;
   const { figures } = await queryClient.query(figuresQuery(id));

@@ -107,6 +107,19 @@ def port_map(
     ]
 
 
+def rows_at(run_spec: Mapping[str, Any], node: str, port: int) -> list[int]:
+    """Return the indices of the rows of a port map at a port of a host or a switch."""
+    return [
+        index
+        for index, description in enumerate(engine.port_map(canonical_json(run_spec)) or ())
+        if (node, port)
+        in (
+            (description["host"], description["host_port"]),
+            (description["switch"], description["switch_port"]),
+        )
+    ]
+
+
 def _row(
     description: PortDescription,
     rails: int | None,

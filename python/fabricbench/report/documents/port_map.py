@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from fabricbench.analysis.links.port_map import PortRow, port_map, port_map_table, queue_pair_table
+from fabricbench.analysis.links.port_map import PortRow, port_map, port_map_table, queue_pair_table, rows_at
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.store import Trial
@@ -61,6 +61,12 @@ def ports_of(trial: Trial) -> Sequence[PortRow] | None:
     if trial.is_printed:
         return None
     return port_map(trial.facts.run_spec, trial.engine.get("hosts") or ())
+
+
+def rows_of_port(trial: Trial, name: str) -> list[int]:
+    """Return the indices of the rows at a port of a host or a switch, such as `leaf0 port 3`."""
+    node, _, port = name.partition(" port ")
+    return rows_at(trial.facts.run_spec, node, int(port))
 
 
 def planned_ports(run_spec: Mapping[str, Any]) -> PortMap | None:

@@ -229,6 +229,8 @@ class PortMapPage(BaseModel):
     """Some rows of the port map of a trial."""
 
     total: int = Field(description="How many there are: one for each rank and port.")
+    offset: int = Field(description="Number of the first of these rows.")
+    selected: list[int] = Field(description="Which of these rows are at the port that `at` names.")
     about: str = Field(description="What numbers of queue pairs are.")
     columns: list[PortColumn] = Field(description="Columns that say something, for a table.")
     cells: list[list[str]] = Field(description="Texts of the rows, by column.")

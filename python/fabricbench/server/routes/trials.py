@@ -18,6 +18,7 @@ from fabricbench.report.documents.port_map import (
     columns_of,
     is_number,
     ports_of,
+    rows_of_port,
 )
 from fabricbench.report.output.json_csv import shown_json, trial_object
 from fabricbench.results.hosts import hosts_of
@@ -286,25 +287,39 @@ def show_port_map(
     state: State,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+    at: Annotated[
+        str | None,
+        Query(
+            max_length=200,
+            pattern=r"^\S+ port \d{1,6}$",
+            description="A port of a host or a switch, such as `leaf0 port 3`, whose rows the page has.",
+        ),
+    ] = None,
 ) -> Response:
     """Return the port map of a trial: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.
 
     The files `port_map` and `queue_pairs` among its downloads have all rows and every queue pair.
     """
     trial = trial_by_id(state, trial_id)
-    key = ("port-map", *identity(trial), offset, limit)
-    body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit))
+    key = ("port-map", *identity(trial), offset, limit, at)
+    body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit, at))
     return json_answer(body)
 
 
-def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
+def _port_map_page(trial: Trial, offset: int, limit: int, at: str | None) -> bytes:
     rows = ports_of(trial)
     if rows is None:
         raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
+    selected: list[int] = []
+    if at is not None:
+        selected = rows_of_port(trial, at)
+        offset = selected[0] // limit * limit if selected else offset
     headings, page_rows = columns_of(rows), rows[offset : offset + limit]
     row_cells = [cells_of(row) for row in page_rows]
     page = PortMapPage(
         total=len(rows),
+        offset=offset,
+        selected=[index - offset for index in selected if index < offset + limit],
         about=ABOUT,
         columns=[
             PortColumn(name=name, title=" ".join(heading).replace("- ", ""), is_number=is_number(name))

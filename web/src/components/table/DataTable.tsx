@@ -33,6 +33,8 @@ interface Props<Row> {
   rowKey?: (row: Row, index: number) => string | number;
   /** Whether cells are aligned to the top of their row. */
   top?: boolean;
+  /** Indices of highlighted rows. */
+  selected?: readonly number[];
 }
 
 export function DataTable<Row>({
@@ -41,6 +43,7 @@ export function DataTable<Row>({
   rows,
   rowKey = (_, index) => index,
   top = false,
+  selected = [],
 }: Props<Row>) {
   return (
     <table className="plain" aria-label={label}>
@@ -62,7 +65,11 @@ export function DataTable<Row>({
       </thead>
       <tbody>
         {rows.map((row, index) => (
-          <tr key={rowKey(row, index)} style={top ? { verticalAlign: 'top' } : undefined}>
+          <tr
+            key={rowKey(row, index)}
+            aria-current={selected.includes(index) || undefined}
+            style={top ? { verticalAlign: 'top' } : undefined}
+          >
             {columns.map((column) => (
               <DataCell key={keyOf(column)} column={column}>
                 {column.cell(row, index)}

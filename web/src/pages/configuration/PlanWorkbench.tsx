@@ -17,6 +17,7 @@ import { PlanCheck } from './PlanCheck';
 import { PlanEditor } from './PlanEditor';
 import { runTargetOf } from './runTarget';
 import { RunTargetPanel } from './RunTargetPanel';
+import { useFabric } from './start/queries';
 import { STARTS } from './start/StartPage';
 import { usePlan } from './usePlan';
 
@@ -33,6 +34,10 @@ export function PlanWorkbench({ start, root, made, onClose, onStart, onBlank }: 
   const { search, change } = useSearch();
   const target = runTargetOf(search);
   const plan = usePlan(start, target);
+  const name = search.get('plan');
+  // The server has the fabric of a shipped plan sooner than the check of its text.
+  const shipped = useFabric({ open: { plan: name ?? '' } }, name !== null);
+  const isShipped = plan.check.isPending && plan.text === start;
   const backend = plan.fields?.backend;
   const [help, setHelp] = useState<Help | null>(null);
   const [revealed, setRevealed] = useState<string | null>(null);
@@ -105,7 +110,7 @@ export function PlanWorkbench({ start, root, made, onClose, onStart, onBlank }: 
         </Stack>
         <Stack gap="sm">
           <section className="panel" aria-label="Fabric">
-            <FabricPanel map={plan.check.data?.topology ?? null} />
+            <FabricPanel map={(isShipped ? shipped.data : plan.check.data?.topology) ?? null} />
           </section>
           <section className="panel" aria-label="YAML">
             <PlanEditor text={plan.text} errors={errors} onChange={plan.change} />

@@ -22,8 +22,8 @@ export const useNewestRuns = () =>
       content(api.GET('/api/v1/trials/by-run', { params: { query: { limit: RUNS } }, signal })),
   });
 
-/** Fabric of a plan of the gallery, requested once its card is visible. */
-export const useFabric = ({ open }: StartPlan, enabled: boolean) =>
+/** Fabric of a shipped plan or a run; a card of the gallery requests it once it is visible. */
+export const useFabric = ({ open }: Pick<StartPlan, 'open'>, enabled: boolean) =>
   useQuery({
     queryKey: ['plan-fabric', open],
     queryFn: ({ signal }) =>
