@@ -193,6 +193,21 @@ def test_uplinks_that_are_too_few_are_oversubscribed() -> None:
     assert share(found["oversubscription"]) == pytest.approx(0.5, rel=1e-3)
 
 
+def with_one_uplink(ports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same fabric with spine0 only."""
+    return [row for row in ports if "spine1" not in (row["node"], row["peer"])]
+
+
+def test_a_single_uplink_is_oversubscribed_and_has_no_collisions() -> None:
+    found = found_in(2 * IDEAL_PS, ports=with_one_uplink(fabric(uplinks=(1500, 1500))))
+    assert list(found) == ["oversubscription"]
+    assert found["oversubscription"].sentence.startswith(
+        "the one uplink of leaf0 is too slow: its load takes"
+    )
+    queued = with_one_uplink(fabric(egress_qps=2, queue_max_bytes=1 << 20))
+    assert found_in(2 * IDEAL_PS, ports=queued) == {}
+
+
 def test_steps_that_wait_for_each_other_share_a_path() -> None:
     """Each host needs the ideal time in all, but its steps take twice that; one uplink had a queue."""
     ports = fabric(egress_qps=2, queue_max_bytes=1 << 20)

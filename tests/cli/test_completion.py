@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -167,15 +170,22 @@ def test_other_shells_see_what_a_word_means(folder: Path, shell: str, expected: 
     assert finished.stderr == ""
 
 
-def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
+def shell_script(folder: Path, shell: str) -> Path:
+    """Write the completion script of a shell, and the program that it calls."""
     program = folder / "fabricbench"
     program.write_text(f"#!{sys.executable}\n{MAIN}\n")
     program.chmod(0o755)
-    script = folder / "completion.sh"
-    script.write_text(call("completion", "bash", cwd=folder).stdout)
+    script = folder / f"completion.{shell}"
+    script.write_text(call("completion", shell, cwd=folder).stdout)
+    return script
+
+
+def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
+    script = shell_script(folder, "bash")
     ask = (
         f"source {script}; COMP_WORDS=(fabricbench run small.yaml -s transport.ack_e); COMP_CWORD=4; "
-        f'_fabricbench_completion {program} 2>/dev/null; echo "${{COMPREPLY[@]}}"; complete -p fabricbench'
+        f'_fabricbench_completion {folder}/fabricbench 2>/dev/null; echo "${{COMPREPLY[@]}}"; '
+        "complete -p fabricbench"
     )
     finished = subprocess.run(
         ["bash", "--norc", "-c", ask], cwd=folder, check=True, capture_output=True, text=True
@@ -184,6 +194,54 @@ def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
         "transport.ack_every=",
         "complete -o default -F _fabricbench_completion fabricbench",
     ]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_completes_with_the_script_that_it_is_given(folder: Path) -> None:
+    script = shell_script(folder, "fish")
+    ask = "; ".join(
+        f"complete -C 'fabricbench {words}'"
+        for words in ("run sma", "run small.yaml -s transport.ack_e", "plan ")
+    )
+    finished = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {script}; {ask}"],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{folder}:/usr/bin:/bin"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    words = [line.partition("\t")[0] for line in finished.stdout.splitlines()]
+    assert words == ["small.yaml", "transport.ack_every=", "check", "ports", "schema"]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_completes_with_the_script_that_it_is_given(folder: Path) -> None:
+    script = shell_script(folder, "zsh")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        os.environ.update(PATH=f"{folder}:/usr/bin:/bin", TERM="dumb")
+        os.execv("/usr/bin/env", ["env", "zsh", "-f", "-i"])
+
+    def shown(typed: str, expected: str) -> str:
+        """Type something and return what the terminal shows until an expected text, or for half a minute."""
+        os.write(terminal, typed.encode())
+        seen, end = "", time.monotonic() + 30
+        while expected not in seen and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.1)[0]:
+                seen += os.read(terminal, 1 << 16).decode()
+        return seen
+
+    try:
+        start = f"PS1=; autoload -Uz compinit; compinit -u -D; source {script}; echo re''ady\n"
+        assert "ready" in shown(start, "ready")
+        assert "fabricbench run small.yaml" in shown("fabricbench run sma\t", "small.yaml")
+        assert "transport.ack_every=" in shown("-s transport.ack_e\t", "ack_every=")
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
+        os.close(terminal)
 
 
 @pytest.mark.parametrize(("shell", "sign"), [("zsh", "compdef"), ("fish", "complete --command")])

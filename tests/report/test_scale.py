@@ -49,7 +49,7 @@ def test_progress_ends_at_all_chunks_and_never_falls() -> None:
     plot = progress_plot(chunks.lazy(), int(str(chunks["completed_ps"].max())))
     assert plot is not None
     rows = plot.figure.data[0].z
-    assert len(rows) == 150
-    assert "300 ranks are drawn in 150 rows" in plot.caption
+    assert len(rows) == 100
+    assert "300 sending ranks are drawn in 100 rows" in plot.caption
     assert all(list(row) == sorted(row) for row in rows)
     assert {row[-1] for row in rows} == {100}

@@ -6,6 +6,8 @@ command -v tshark >/dev/null || packages+=(tshark)
 { command -v chromium || command -v chromium-browser; } >/dev/null || packages+=(chromium)
 { compgen -G "/usr/lib/postgresql/*/bin/postgres" || command -v postgres; } >/dev/null || packages+=(postgresql)
 { command -v nft || [[ -x /usr/sbin/nft ]]; } >/dev/null || packages+=(nftables)
+command -v zsh >/dev/null || packages+=(zsh)
+command -v fish >/dev/null || packages+=(fish)
 [[ -e /usr/include/infiniband/verbs.h ]] || packages+=(libibverbs-dev)
 if ((${#packages[@]})); then
     echo "warning: not installed: ${packages[*]}; the tests that need it are skipped" >&2

@@ -26,7 +26,8 @@ test('a sentence begins with a capital letter and ends with a full stop', () => 
 });
 
 test('a cause of several jobs appears once', () => {
-  const of = (sentence: string) => [{ sentence, remedies: [] }] as unknown as Finding[];
+  const of = (sentence: string, where = ['leaf0']) =>
+    [{ cause: 'latency', sentence, where, remedies: [] }] as unknown as Finding[];
   const told = firstCauses([
     { job: 'red', diagnosis: of('a full uplink') },
     { job: 'grey', diagnosis: of('losses') },
@@ -38,4 +39,9 @@ test('a cause of several jobs appears once', () => {
     ['job grey', 'losses'],
   ]);
   expect(jobsText(['a', 'b', 'c'])).toBe('jobs a, b and c');
+  const latency = firstCauses([
+    { job: 'red', diagnosis: of('90 % of the time', []) },
+    { job: 'blue', diagnosis: of('91 % of the time', []) },
+  ]);
+  expect(latency.map(({ jobs }) => jobs)).toEqual([['red', 'blue']]);
 });

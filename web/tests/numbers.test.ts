@@ -2,7 +2,15 @@
 import { describe, expect, it } from 'vitest';
 
 import type { JobMetrics, Metric } from '../src/api/types';
-import { metricLabel, metricOf, metricsOf } from '../src/format/metrics';
+import {
+  metricLabel,
+  metricOf,
+  metricsOf,
+  metricText,
+  scaled,
+  unitFor,
+  valueWithUnit,
+} from '../src/format/metrics';
 import { dataSize, duration, fileSize, short, significant, simulatedTime } from '../src/format/numbers';
 
 describe('numbers', () => {
@@ -100,5 +108,40 @@ describe('metrics', () => {
     const shown = (more: object) => metricsOf(metrics, 'tiles', { ...job, ...more }).map(({ name }) => name);
     expect(shown({})).toEqual(['busbw_gb_per_s', 'fct_ms_p99']);
     expect(shown({ iops: 5 })).toEqual(['iops', 'fct_ms_p99']);
+  });
+});
+
+describe('units of metrics', () => {
+  const metric = {
+    direction: 'lower' as const,
+    scope: 'job' as const,
+    point: 'endpoint' as const,
+    digits: null,
+    decimals: 0,
+    label: '',
+    views: [],
+    title: '',
+    group: '',
+    kind: null,
+    ratio: '',
+  };
+
+  it('times that are all below 0.1 ms are in microseconds', () => {
+    const times: Metric = { ...metric, name: 'completion_time_ms', unit: 'ms', digits: 5, decimals: null };
+    expect(unitFor(times, [0.0016485, 0, null])).toEqual({ unit: 'us', factor: 1000 });
+    expect(unitFor(times, [0.0016485, 0.2]).unit).toBe('ms');
+    expect(unitFor(times, [null, 0]).unit).toBe('ms');
+    expect(scaled(0.0016485, { unit: 'us', factor: 1000 })).toBe(1.6485);
+    expect([0.0016485, 2.8543, null].map((value) => valueWithUnit(value, times))).toEqual([
+      '1.6485 us',
+      '2.8543 ms',
+      '–',
+    ]);
+  });
+
+  it('a value keeps four digits where its decimals would leave one', () => {
+    const bandwidth: Metric = { ...metric, name: 'busbw_gb_per_s', unit: 'GB/s', decimals: 2 };
+    const values = [48.291, 0.4639, 0.0051276, 0].map((value) => metricText(value, bandwidth));
+    expect(values).toEqual(['48.29', '0.46', '0.005128', '0']);
   });
 });

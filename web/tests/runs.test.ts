@@ -61,11 +61,23 @@ describe('comparison', () => {
       job: 'j',
       data_size_bytes: 1,
     });
-    const pair = (id: string) => ({ first: trial('a'), second: trial(id), metrics: { x: metric } });
-    const found = groups({ compared: ['a', 'b', 'c'], parameters: [], jobs: [pair('b'), pair('c')] });
+    const pair = (id: string, job = 'j') => ({
+      first: { ...trial('a'), job },
+      second: { ...trial(id), job },
+      metrics: { x: metric },
+    });
+    const compared = { compared: ['a', 'b', 'c'], parameters: [] };
+    const found = groups({ ...compared, jobs: [pair('b'), pair('c')] }, new Set(['x']));
     expect(found).toHaveLength(1);
     expect(found[0]?.others.map((other) => other.second.id)).toEqual(['b', 'c']);
     expect(found[0]?.metrics).toEqual(['x']);
+
+    const several = groups({ ...compared, jobs: [pair('b'), pair('b', 'k')] }, new Set(['x']));
+    expect(several.map(({ isFabric, metrics }) => [isFabric, metrics])).toEqual([
+      [false, []],
+      [false, []],
+      [true, ['x']],
+    ]);
   });
 
   it('ratios are percent when near, factors when far', () => {

@@ -34,7 +34,7 @@ VARIANTS: Final = Section(
     "variants", "Variants", "the plan has no variants, or none of them has a ratio to the reference"
 )
 SWEEP: Final = Section("sweep", "Sweep", "the plan sweeps no field with several values")
-TENANTS: Final = Section("tenants", "Beside the others and alone", "no job of this run was run alone as well")
+TENANTS: Final = Section("tenants", "Contended and alone", "no job of this run was run alone as well")
 BANDWIDTH: Final = Section(
     "bandwidth", "Bandwidth", "no trial of this run is complete, so there is no bandwidth to draw"
 )

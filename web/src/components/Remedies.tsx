@@ -9,6 +9,7 @@ import { Link } from 'react-router';
 import { query } from '../api/client';
 import type { Remedy } from '../api/types';
 import { sentence } from '../format/jobs';
+import { CodeText } from './CodeText';
 
 interface Props {
   trial: string;
@@ -27,6 +28,7 @@ export function Remedies({ trial, remedies }: Props) {
           component={Link}
           to={`/configure${query({ trial, set })}`}
           variant="default"
+          className="wrapping"
           leftSection={<IconPlayerPlay size={13} aria-hidden />}
           title={`Opens the plan of this trial with ${options}`}
         >
@@ -35,7 +37,7 @@ export function Remedies({ trial, remedies }: Props) {
       ))}
       {others.map(({ what: action }) => (
         <Text key={action} size="sm">
-          {sentence(action)}
+          <CodeText text={sentence(action)} />
         </Text>
       ))}
     </Group>

@@ -63,10 +63,10 @@ export const SHOWN_FACTS = [
 
 /** Times of a host, which the record has in nanoseconds; null where they were not measured. */
 export const TIMES = [
-  { title: 'Clock', microseconds: (host: EngineHost) => toMicroseconds(host.clock_offset_ns) },
-  { title: 'Drift', microseconds: (host: EngineHost) => toMicroseconds(host.clock_drift_ns) },
-  { title: 'Known to', microseconds: (host: EngineHost) => toMicroseconds(host.clock_error_ns) },
-  { title: 'Late', microseconds: (host: EngineHost) => toMicroseconds(host.endpoint.start_skew_ns) },
+  { title: 'Clock offset', microseconds: (host: EngineHost) => toMicroseconds(host.clock_offset_ns) },
+  { title: 'Clock drift', microseconds: (host: EngineHost) => toMicroseconds(host.clock_drift_ns) },
+  { title: 'Clock error', microseconds: (host: EngineHost) => toMicroseconds(host.clock_error_ns) },
+  { title: 'Start delay', microseconds: (host: EngineHost) => toMicroseconds(host.endpoint.start_skew_ns) },
 ] as const;
 
 function toMicroseconds(ns: number | undefined): number | null {

@@ -38,15 +38,19 @@ export function worstText({ worst }: Pick<Several, 'worst'>): string {
   return worst ? `${worst.job} ${fixed(worst.kept_percent, 1)} %` : '';
 }
 
-/** First cause of each slow job, grouped by cause, in the order of the jobs. */
+/**
+ * First cause of each slow job, in the order of the jobs: one for jobs with the same sentence, or with the same cause if
+ * it has no location.
+ */
 export function firstCauses(jobs: readonly Pick<JobDetail, 'job' | 'diagnosis'>[]): SharedCause[] {
   const causes = new Map<string, SharedCause>();
   for (const { job, diagnosis } of jobs) {
     const cause = diagnosis?.[0];
     if (cause === undefined) continue;
-    const shared = causes.get(cause.sentence) ?? { jobs: [], cause };
+    const key = cause.where.length === 0 ? cause.cause : cause.sentence;
+    const shared = causes.get(key) ?? { jobs: [], cause };
     if (!shared.jobs.includes(job)) shared.jobs.push(job);
-    causes.set(cause.sentence, shared);
+    causes.set(key, shared);
   }
   return [...causes.values()];
 }

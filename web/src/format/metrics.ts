@@ -3,7 +3,7 @@
  * a metric and the metrics of a view.
  */
 import type { JobMetrics, Metric } from '../api/types';
-import { fixed, significant } from './numbers';
+import { fixed, MISSING, significant } from './numbers';
 
 /** Value of a metric of a job: by its name, or in its group by the rest of the name. */
 export function metricOf(
@@ -47,15 +47,50 @@ export function metricsOf(
   return metrics.filter(({ views, kind }) => views.includes(view) && kinds.has(kind));
 }
 
-/** Value with the decimals or digits of its metric. */
+/** Value with the decimals or digits of its metric; with four digits where its decimals would leave one. */
 export function metricText(value: number | null, { decimals, digits }: Metric): string {
-  return decimals === null ? significant(value, digits ?? undefined) : fixed(value, decimals);
+  if (decimals === null) return significant(value, digits ?? undefined);
+  const isSmall = value !== null && decimals > 0 && Math.abs(value) < 10 ** (1 - decimals);
+  return isSmall ? significant(value, 4) : fixed(value, decimals);
+}
+
+/** Time in milliseconds below which it is shown in microseconds. */
+const MICROSECONDS_BELOW_MS = 0.1;
+
+/** A unit, and the factor of values in it. */
+export interface ShownUnit {
+  unit: string;
+  factor: number;
+}
+
+/** Unit that suits all of some values of a metric: microseconds for times that are all below 0.1 ms. */
+export function unitFor({ unit }: Pick<Metric, 'unit'>, values: readonly (number | null)[]): ShownUnit {
+  const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+  const isShort = unit === 'ms' && largest > 0 && largest < MICROSECONDS_BELOW_MS;
+  return isShort ? { unit: 'us', factor: 1000 } : { unit, factor: 1 };
+}
+
+/** Value in another unit than that of its metric. */
+export function scaled(value: number | null, { factor }: ShownUnit): number | null {
+  return value === null || factor === 1 ? value : Number((value * factor).toPrecision(12));
+}
+
+/** Value of a metric with the unit that suits it: "16.48 us", "2.933 GB/s", "98.5 %". */
+export function valueWithUnit(value: number | null, metric: Metric): string {
+  if (value === null) return MISSING;
+  const shown = unitFor(metric, [value]);
+  return [metricText(scaled(value, shown), metric), shown.unit].filter(Boolean).join(' ');
+}
+
+/** Title with a unit: "FCT P99 [us]". */
+export function titleWithUnit(title: string, unit: string): string {
+  return unit === '' ? title : `${title} [${unit}]`;
 }
 
 /** Heading of a metric or ratio: `fct_ms_p99` is "FCT P99 [ms]". */
 export function metricLabel(metrics: readonly Metric[], name: string): string {
   const metric = metrics.find((each) => each.name === name);
-  if (metric !== undefined) return metric.unit === '' ? metric.title : `${metric.title} [${metric.unit}]`;
+  if (metric !== undefined) return titleWithUnit(metric.title, metric.unit);
   const compared = metrics.find((each) => each.ratio === name);
   return compared === undefined ? name : `${compared.title}, ratio`;
 }

@@ -2,8 +2,8 @@
 //! table `paths`, number of queue pairs at each port, chosen port at each switch.
 //!
 //! The paths depend on routes and hashes only, so they are computed after the run. Table `paths` is bounded:
-//! if it would have too many rows, it has those of every k-th queue pair, with the smallest k that fits. The
-//! counts per port include every queue pair.
+//! if it would have too many rows, it has those of every k-th of the queue pairs with a link between switches,
+//! with the smallest k that fits. The counts per port include every queue pair.
 
 use crate::packet::{ConnectionId, Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, balancers};
@@ -67,12 +67,13 @@ pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     let mut walk = Walk::new(spec, fabric, flows);
     let links = walk.count_all(spec);
     let egress_qps = walk.queue_pairs_of_nodes();
-    let Some(stride) = links.and_then(|links| stride(&links, spec.observe.path_rows as usize)) else {
+    let links = links.unwrap_or_default();
+    let Some(stride) = stride(&links, spec.observe.path_rows as usize) else {
         return Paths { egress_qps, rows: Vec::new() };
     };
     let mut rows = Vec::new();
-    let every = (0..flows.queue_pair_count()).step_by(stride).map(|number| flows.queue_pair(number));
-    for pair in every.filter(is_shown) {
+    let with_links = (0..).zip(links).filter(|(_, links)| *links > 0);
+    for pair in with_links.step_by(stride).map(|(number, _)| flows.queue_pair(number)) {
         let mut number = 0;
         walk.each_hop(&pair, |hop| {
             if hop.peer.index() >= fabric.graph.hosts() {
@@ -96,9 +97,10 @@ fn is_shown(pair: &QueuePair) -> bool {
     !pair.is_local() && pair.carries_payload
 }
 
-/// The smallest k for which every k-th of the counts add up to at most `most`; `None` if there is none.
+/// The smallest k for which every k-th of the counts above 0 add up to at most `most`; `None` if there is none.
 fn stride(counts: &[u16], most: usize) -> Option<usize> {
-    let sum = |stride: usize| counts.iter().step_by(stride).map(|&count| usize::from(count)).sum::<usize>();
+    let counts: Vec<usize> = counts.iter().filter(|&&count| count > 0).map(|&count| count.into()).collect();
+    let sum = |stride: usize| counts.iter().step_by(stride).sum::<usize>();
     let least = sum(1).div_ceil(most.max(1)).max(1);
     (least..=counts.len().max(least)).find(|&stride| sum(stride) <= most)
 }
@@ -226,7 +228,7 @@ mod tests {
         );
         assert_eq!((stride(&counts, 2), stride(&counts, 1), stride(&counts, 0)), (Some(10), None, None));
         assert_eq!((stride(&[0; 4], 0), stride(&[], 5)), (Some(1), Some(1)));
-        // The first queue pairs have the longest paths.
-        assert_eq!(stride(&[9, 0, 0, 0, 9, 0, 0, 0], 10), Some(3));
+        // Queue pairs without a link between switches do not count: they may be every second one.
+        assert_eq!(stride(&[0, 2, 0, 2, 0, 2, 0, 2], 4), Some(2));
     }
 }

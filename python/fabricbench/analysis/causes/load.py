@@ -81,9 +81,9 @@ def _excess(case: Case, port: Port) -> float:
 
 
 def _groups(case: Case) -> Iterator[_Group]:
-    """Yield the groups that load balancing chooses from: uplinks of a switch, all links down to a switch.
+    """Yield the uplinks of each switch, and all links down to it: load balancing chooses among them.
 
-    Groups by which the job sends nothing are left out.
+    Groups by which the job sends nothing are left out. A group may be a single link.
     """
     up: dict[str, list[Port]] = defaultdict(list)
     down: dict[str, list[Port]] = defaultdict(list)
@@ -94,7 +94,7 @@ def _groups(case: Case) -> Iterator[_Group]:
             down[port.peer].append(port)
     groups = [(f"uplinks of {node}", ports) for node, ports in up.items()]
     groups += [(f"links down to {node}", ports) for node, ports in down.items()]
-    yield from (group for group in groups if len(group[1]) > 1 and any(map(case.is_sent_by, group[1])))
+    yield from (group for group in groups if any(map(case.is_sent_by, group[1])))
 
 
 def _max_to_mean(case: Case, worst: Port, ports: list[Port]) -> float:
@@ -154,9 +154,10 @@ def _overlap(users: Occupancy | None) -> dict[str, Any]:
 def _step_collisions(case: Case) -> Iterator[Finding]:
     """Find uplinks that queue pairs of one step share although no uplink is overloaded over the whole run.
 
-    The evidence is a step that takes longer than its hosts' ports need, and a queue at an uplink with several
-    queue pairs. An uplink that was paused and idle while they shared it is excluded: it waits for something
-    downstream. The explained effect is the time of all steps of the slowest host beyond that need.
+    A switch with a single uplink has no choice, so it has no collisions. The evidence is a step that takes
+    longer than its hosts' ports need, and a queue at an uplink with several queue pairs. An uplink that was
+    paused and idle while they shared it is excluded: it waits for something downstream. The explained effect
+    is the time of all steps of the slowest host beyond that need.
     """
     if not case.is_complete:
         return
@@ -164,7 +165,10 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     queued = [
         port
         for port in case.ports
-        if port.is_uplink and port.egress_qps > 1 and port.queue_max_bytes >= burst_bytes
+        if port.is_uplink
+        and port.egress_qps > 1
+        and port.queue_max_bytes >= burst_bytes
+        and sum(other.is_uplink for other in case.fabric.of(port.node)) > 1
     ]
     users_of = occupancies(case.record.tables, [port.ends[0] for port in queued])
     shared = [port for port in queued if not _is_held_back(case, port, users_of.get(port.ends[0]))]
@@ -236,11 +240,9 @@ def oversubscription(case: Case) -> Iterator[Finding]:
         mean_ps, window_ps = sum(needed) / len(needed), case.window_ps(ports)
         if mean_ps <= _OVERLOAD * window_ps or not ports[0].is_uplink:
             continue
-        which = "carry what crosses rails" if case.crossing else "are too few"
-        sentence = (
-            f"the {len(ports)} {group} {which}: spread evenly, their load takes {time_words(mean_ps)} "
-            f"at line rate, the ideal run {time_words(window_ps)}"
-        )
+        load = _uplinks_text(case, group, len(ports))
+        times = f"{time_words(mean_ps)} at line rate, the ideal run {time_words(window_ps)}"
+        sentence = f"{load} takes {times}"
         evidence = {"switch": ports[0].node, "uplinks": len(ports), "mean_needed_ps": round(mean_ps)}
         yield Finding(
             "oversubscription",
@@ -250,6 +252,15 @@ def oversubscription(case: Case) -> Iterator[Finding]:
             evidence | {"ideal_ps": round(window_ps)},
             (ports[0].node,),
         )
+
+
+def _uplinks_text(case: Case, group: str, count: int) -> str:
+    """Return the beginning of the sentence about the load of a switch's uplinks."""
+    if count == 1:
+        which = "carries what crosses rails" if case.crossing else "is too slow"
+        return f"the one uplink of {group.removeprefix('uplinks of ')} {which}: its load"
+    which = "carry what crosses rails" if case.crossing else "are too few"
+    return f"the {count} {group} {which}: spread evenly, their load"
 
 
 def shared_hosts(case: Case) -> Iterator[Finding]:

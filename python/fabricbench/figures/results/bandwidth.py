@@ -37,7 +37,7 @@ _BUSBW = _Quantity(
     BUS_BANDWIDTH.name,
     "busbw %{y:.4f} GB/s",
     theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
-    "Bus bandwidth of each trial. The outlined point is the trial that the detailed plots below show.",
+    "Bus bandwidth of each trial.",
 )
 _IDEAL_PERCENT = _Quantity(
     IDEAL_SHARE.name,
@@ -75,6 +75,8 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
     caption = _caption(quantity, bool(published), len(rows) - len(measured))
+    focus = next((row.trial.id for row in shown if row.is_focus), None)
+    caption += f" The outlined point is trial {focus}." if focus and len(shown) > 1 else ""
     omitted = len(series_names) - len(names)
     caption += f" Not drawn: {counted(omitted, 'more curve')}." if omitted else ""
     return Plot(figure, caption, reduced=omitted > 0)

@@ -27,6 +27,7 @@ class TenantSample:
 
     Attributes:
         job: Its name.
+        trial: Label of the trial in which it runs among others.
         shared_gb_per_s: Bus bandwidth among others [GB/s]; `None` if incomplete.
         alone_gb_per_s: The same alone.
         shared_fct_ps: Flow completion time of each complete chunk among others [ps].
@@ -34,6 +35,7 @@ class TenantSample:
     """
 
     job: str
+    trial: str
     shared_gb_per_s: float | None
     alone_gb_per_s: float | None
     shared_fct_ps: pl.Series
@@ -91,6 +93,7 @@ def _sample(row: ResultRow, alone: Alone, fct_ps: pl.Series) -> TenantSample:
     key, spec = row.summary.key, alone.trial.facts.run_spec["jobs"][0]
     return TenantSample(
         row.report.job_name,
+        ", ".join(part for part in (row.size, row.axes, row.of_trial) if part),
         row.summary.value(BUS_BANDWIDTH.name),
         alone.summary.value(BUS_BANDWIDTH.name),
         fct_ps.drop_nulls(),

@@ -26,7 +26,7 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
     colours = [theme.category(index) for index in range(len(shown))]
     figure = go.Figure(
         [
-            _bars("beside the others", jobs, [sample.shared_gb_per_s for sample in shown], colours, ""),
+            _bars("contended", jobs, [sample.shared_gb_per_s for sample in shown], colours, ""),
             _bars("alone", jobs, [sample.alone_gb_per_s for sample in shown], colours, "/"),
         ]
     )
@@ -36,11 +36,11 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
             barmode="group",
             bargap=0.35,
             showlegend=False,
-            xaxis=theme.axis("job: beside the others (filled), alone (hatched)", type="category"),
+            xaxis=theme.axis("job: contended (filled), alone (hatched)", type="category"),
             yaxis=theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
         )
     )
-    return Plot(figure, "Bus bandwidth of each job beside the others and alone.")
+    return Plot(figure, f"Bus bandwidth of each job contended and alone ({shown[0].trial}).")
 
 
 def _bars(
@@ -75,7 +75,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     reduced = False
     for index, sample in enumerate(shown):
         colour = theme.category(index)
-        reduced |= _curve(figure, f"{sample.job}, beside", sample.shared_fct_ps, scale, (colour, "solid"))
+        reduced |= _curve(figure, f"{sample.job}, contended", sample.shared_fct_ps, scale, (colour, "solid"))
         reduced |= _curve(figure, f"{sample.job}, alone", sample.alone_fct_ps, scale, (colour, "dash"))
     figure.update_layout(
         theme.layout(
@@ -87,7 +87,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
             yaxis=theme.axis("chunks complete (%)", range=[-2, 103]),
         )
     )
-    text = "Flow completion times of each job beside the others and alone (dashed)."
+    text = f"Flow completion times of each job contended and alone (dashed), {shown[0].trial}."
     if reduced:
         text += f" Reduced: {MAX_POINTS:,} points a curve, its ends exactly."
     return Plot(figure, text, reduced)
@@ -103,7 +103,7 @@ def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, st
     figure.add_trace(
         go.Scatter(
             x=[round(value / scale.ps, 9) for value in values],
-            y=[round(share, 5) for share in shares],
+            y=[round(share, 3) for share in shares],
             name=name,
             mode="lines",
             line={"shape": "hv", "width": 1.8, "color": style[0], "dash": style[1]},
@@ -139,7 +139,7 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
         theme.layout(
             height=130 + 70 * len(jobs),
             showlegend=False,
-            xaxis=theme.axis("busbw kept beside the others (% of alone)"),
+            xaxis=theme.axis("busbw retained when contended (% of alone)"),
             yaxis=theme.axis("", autorange="reversed"),
         )
     )
@@ -152,8 +152,8 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
 SHARED_FIGURES: Final = (
     Figure(
         name="tenant-busbw",
-        title="Bus bandwidth beside the others and alone",
-        shows="Bus bandwidth of each job beside the others and alone.",
+        title="Bus bandwidth contended and alone",
+        shows="Bus bandwidth of each job contended and alone.",
         section=TENANTS,
         plot=lambda subject: tenant_bars(subject.tenants),
         tables=("chunks",),
@@ -163,8 +163,8 @@ SHARED_FIGURES: Final = (
     ),
     Figure(
         name="tenant-fct",
-        title="Flow completion times beside the others and alone",
-        shows="Distribution of the flow completion times of each job beside the others and alone.",
+        title="Flow completion times contended and alone",
+        shows="Distribution of the flow completion times of each job contended and alone.",
         section=TENANTS,
         plot=lambda subject: tenant_fct(subject.tenants),
         tables=("chunks",),
@@ -176,8 +176,8 @@ SHARED_FIGURES: Final = (
 )
 KEPT_FIGURE: Final = Figure(
     name="kept-share",
-    title="Bus bandwidth kept beside the others",
-    shows="What each job kept of its bus bandwidth alone, over the iterations.",
+    title="Bus bandwidth retained when contended",
+    shows="Bus bandwidth of each job relative to alone, over the iterations.",
     section=TENANTS,
     plot=lambda subject: kept_plot(subject.kept),
     result=lambda row: row.alone is not None,

@@ -19,6 +19,9 @@ from fabricbench.results.variants import versus_rows
 from fabricbench.store import Trial
 from fabricbench.words import counted
 
+_JOBS_MAX = 4
+"""Number of jobs up to which each has a sentence of its ratios."""
+
 
 @dataclass(frozen=True)
 class LabelledResult:
@@ -28,7 +31,7 @@ class LabelledResult:
         report: The job of a trial.
         label: Size, variant, swept values and iteration, as far as there are several.
         value: Its most important metric with unit; its status if it is not complete.
-        why: Why it is the best or the worst.
+        why: Why it is the best or the worst; empty for a complete job without an ideal.
     """
 
     report: JobReport
@@ -144,11 +147,13 @@ def _criterion_sentence(outcomes: Sequence[tuple[JobReport, Judgement]], reports
 
 
 def _variant_sentences(reports: Sequence[JobReport]) -> list[str]:
-    """Return for each job the range of the ratio of each variant to the reference variant."""
+    """Return for each job, or for many jobs together, the range of each variant's ratio to the reference."""
     rows = versus_rows(reports)
+    jobs = list(dict.fromkeys(row.job for row in rows))
+    groups = [jobs] if len(jobs) > _JOBS_MAX else [[job] for job in jobs]
     sentences = []
-    for job in dict.fromkeys(row.job for row in rows):
-        own = [row for row in rows if row.job == job]
+    for group in groups:
+        own = [row for row in rows if row.job in group]
         first, parts = own[0], []
         for variant in dict.fromkeys(result.variant for row in own for result in row.results):
             ratios = [
@@ -161,10 +166,13 @@ def _variant_sentences(reports: Sequence[JobReport]) -> list[str]:
                 ends = dict.fromkeys(f"{ratio:.2f}" for ratio in (min(ratios), max(ratios)))
                 parts.append(f"{variant} {' to '.join(ends)}")
         if parts:
-            sentences.append(
-                f"{first.metric.title} of {job}, ratio to {first.reference}: {', '.join(parts)}."
-            )
+            title = f"{first.metric.title} of {_group_text(group)}"
+            sentences.append(f"{title}, ratio to {first.reference}: {', '.join(parts)}.")
     return sentences
+
+
+def _group_text(jobs: Sequence[str]) -> str:
+    return jobs[0] if len(jobs) == 1 else f"{len(jobs)} jobs"
 
 
 def _best(
@@ -186,7 +194,10 @@ def _labelled(job: JobReport, reports: Sequence[JobReport]) -> LabelledResult:
     if job.is_complete and job.summary.value(shown.name) is not None:
         value = f"{value_text(job.trial, job.summary, shown)} {shown.unit}".strip()
     missed = [judgement for judgement in job.judgements if not judgement.passed] if job.is_complete else []
-    why = missed_text(job, missed[0]) if missed else leading_text(job, [job])
+    has_ideal = job.summary.value(IDEAL_SHARE.name) is not None
+    why = missed_text(job, missed[0]) if missed else ""
+    if not why and (has_ideal or not job.is_complete):
+        why = leading_text(job, [job])
     return LabelledResult(job, ", ".join(parts), value, why)
 
 

@@ -36,6 +36,7 @@ class RunResult(BaseModel):
 
     trial: str
     job: str
+    iteration: int
     status: str
     verdict: str | None = Field(description="`pass` or `fail` by the plan's criteria; null without any.")
     missed: str = Field(description="The first criterion that is not met; empty if all are.")
@@ -164,6 +165,7 @@ def _result(job: JobReport, values: Sequence[str]) -> RunResult:
     return RunResult(
         trial=job.trial.id,
         job=job.summary.job,
+        iteration=job.trial.facts.iteration,
         status=job.summary.status,
         verdict=job.verdict,
         missed=missed_text(job, missed[0]) if missed else "",

@@ -4,7 +4,7 @@
  */
 import { Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 
-import { useComparedFigure, useComparison } from '../../api/queries';
+import { useComparedFigure, useComparison, useMetrics } from '../../api/queries';
 import type { Comparison, MetricName } from '../../api/types';
 import { MetricFigure } from '../../components/chart/MetricFigure';
 import { Empty, Loaded } from '../../components/QueryStates';
@@ -112,11 +112,13 @@ function Figure({ trials, by }: { trials: string[]; by: 'trial' | 'size' | 'vari
 }
 
 function Compared({ comparison, onlyDiffering }: { comparison: Comparison; onlyDiffering: boolean }) {
+  const metrics = useMetrics();
+  const ofFabric = new Set(metrics.filter(({ scope }) => scope === 'run').map(({ name }) => name));
   return (
     <Stack gap="sm">
       <Parameters comparison={comparison} />
       <Note text={comparison.note} />
-      {groups(comparison).map((group) => (
+      {groups(comparison, ofFabric).map((group) => (
         <ComparedTable key={group.key} group={group} onlyDiffering={onlyDiffering} />
       ))}
     </Stack>

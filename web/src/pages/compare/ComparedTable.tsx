@@ -1,5 +1,5 @@
 /**
- * Table of all metrics of a job in several trials, with the ratio to the first trial, coloured if better or worse.
+ * Table of all metrics of a job, or of the whole fabric, in several trials, with the ratio to the first trial, coloured if better or worse.
  */
 import { Link } from 'react-router';
 
@@ -17,9 +17,10 @@ export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiff
   const shown = group.metrics.filter(
     (name) => !onlyDiffering || group.others.some((other) => differs(other.metrics[name])),
   );
+  const name = group.isFabric ? 'Whole fabric, all jobs together' : `Job ${group.first.job}`;
   return (
-    <TablePanel title={`Job ${group.first.job}, ${dataSize(group.first.data_size_bytes)}`}>
-      <table className="plain" aria-label={`Metrics of job ${group.first.job}`}>
+    <TablePanel title={`${name}, ${dataSize(group.first.data_size_bytes)}`}>
+      <table className="plain" aria-label={group.isFabric ? name : `Metrics of job ${group.first.job}`}>
         <thead>
           <tr>
             <th scope="col">Metric</th>

@@ -4,24 +4,43 @@
  */
 import type { ComparedJob, ComparedMetric, ComparedTrial, Comparison } from '../../api/types';
 
-/** A job of the first trial with its counterparts in the other trials. */
+/** A job of the first trial with its counterparts in the other trials, or the whole fabric of these trials. */
 export interface Group {
   key: string;
+  isFabric: boolean;
   first: ComparedTrial;
   others: ComparedJob[];
   metrics: string[];
 }
 
-export function groups(comparison: Comparison): Group[] {
+/**
+ * Groups of a comparison, by trial.
+ *
+ * Of a trial with several jobs, the metrics of the whole fabric are in a group of their own after those of the jobs.
+ */
+export function groups(comparison: Comparison, ofFabric: ReadonlySet<string>): Group[] {
   const byJob = new Map<string, Group>();
   for (const pair of comparison.jobs) {
     const key = `${pair.first.id} ${pair.first.job}`;
-    const group = byJob.get(key) ?? { key, first: pair.first, others: [], metrics: [] };
+    const group = byJob.get(key) ?? { key, isFabric: false, first: pair.first, others: [], metrics: [] };
     group.others.push(pair);
     group.metrics = [...new Set([...group.metrics, ...measured(pair)])];
     byJob.set(key, group);
   }
-  return [...byJob.values()];
+  const all = [...byJob.values()];
+  const trials = [...new Set(all.map(({ first }) => first.id))];
+  return trials.flatMap((id) => {
+    const jobs = all.filter(({ first }) => first.id === id);
+    return jobs.length > 1 ? withFabric(jobs, ofFabric) : jobs;
+  });
+}
+
+function withFabric(jobs: Group[], ofFabric: ReadonlySet<string>): Group[] {
+  const [first] = jobs;
+  const shared = first?.metrics.filter((name) => ofFabric.has(name)) ?? [];
+  const own = jobs.map((job) => ({ ...job, metrics: job.metrics.filter((name) => !ofFabric.has(name)) }));
+  if (first === undefined || shared.length === 0) return own;
+  return [...own, { ...first, key: `${first.first.id} fabric`, isFabric: true, metrics: shared }];
 }
 
 function measured(pair: ComparedJob): string[] {

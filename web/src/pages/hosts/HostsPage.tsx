@@ -20,7 +20,7 @@ export function Component() {
         {({ files }) =>
           files.length === 0 ? (
             <Empty title="This server has no hosts">
-              Start an agent on each host, write a file of hosts, and name it to the server:{' '}
+              Start an agent on each host, write a file of hosts, and pass it to the server:{' '}
               <code>fabricbench serve --hosts hosts.yaml</code>
             </Empty>
           ) : (
@@ -68,7 +68,7 @@ const nameOf = ({ name }: HostState) => name;
 const COLUMNS: TableColumn<HostState>[] = [
   { title: 'State', width: 96, cell: ({ state }) => <Badge color={COLOURS[state]}>{state}</Badge> },
   { title: 'Host', cell: nameOf },
-  { title: 'Plays', className: 'num', cell: ({ plays }) => ranksText(plays) },
+  { title: 'Ranks', className: 'num', cell: ({ plays }) => ranksText(plays) },
   { title: 'Data address', className: 'mono', cell: ({ address }) => address },
   { title: 'Driver', cell: ({ driver }) => driver },
   {

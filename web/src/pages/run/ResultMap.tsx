@@ -7,8 +7,9 @@ import { Link } from 'react-router';
 
 import type { Metric, RunMap, RunMapCell } from '../../api/types';
 import { Scrolled } from '../../components/table/DataTable';
-import { metricText } from '../../format/metrics';
+import { metricText, scaled, type ShownUnit, titleWithUnit, unitFor } from '../../format/metrics';
 import { MISSING } from '../../format/numbers';
+import { fieldTitle } from '../../format/sweep';
 
 interface Props {
   map: RunMap;
@@ -19,7 +20,8 @@ export function ResultMap({ map, metric }: Props) {
   const values = map.cells.flat().flatMap((cell) => (cell?.value == null ? [] : [cell.value]));
   const range =
     metric.unit === '%' ? ([0, 100] as const) : ([Math.min(...values), Math.max(...values)] as const);
-  const title = `${metric.title}${metric.unit === '' ? '' : ` [${metric.unit}]`}`;
+  const shown = unitFor(metric, values);
+  const title = titleWithUnit(metric.title, shown.unit);
   const name = [title, map.about].filter(Boolean).join(', ');
   return (
     <Scrolled label={name}>
@@ -30,13 +32,13 @@ export function ResultMap({ map, metric }: Props) {
         <thead>
           <tr>
             <td />
-            <th colSpan={map.columns.length} className="muted" scope="colgroup">
-              {map.column_title}
+            <th colSpan={map.columns.length} className="muted" scope="colgroup" title={map.column_title}>
+              {fieldTitle(map.column_title)}
             </th>
           </tr>
           <tr>
-            <th className="muted" scope="col">
-              {map.row_title}
+            <th className="muted" scope="col" title={map.row_title}>
+              {fieldTitle(map.row_title)}
             </th>
             {map.columns.map((column) => (
               <th key={column} scope="col">
@@ -54,6 +56,7 @@ export function ResultMap({ map, metric }: Props) {
                   key={column}
                   cell={map.cells[index]?.[place] ?? null}
                   metric={metric}
+                  shown={shown}
                   range={range}
                   about={`${row}, ${column}`}
                 />
@@ -69,22 +72,23 @@ export function ResultMap({ map, metric }: Props) {
 interface CellProps {
   cell: RunMapCell | null;
   metric: Metric;
+  shown: ShownUnit;
   range: readonly [number, number];
   about: string;
 }
 
-function Cell({ cell, metric, range, about }: CellProps) {
+function Cell({ cell, metric, shown, range, about }: CellProps) {
   if (cell === null) return <td />;
   const text =
     cell.value === null
       ? cell.status === 'complete'
         ? MISSING
         : cell.status
-      : metricText(cell.value, metric);
+      : metricText(scaled(cell.value, shown), metric);
   const verdict = cell.verdict === 'fail' ? ', a criterion is not met' : '';
   return (
     <td style={{ background: background(cell.value, metric, range) }}>
-      <Link to={`/trials/${cell.trial}`} title={`${about}: ${text} ${metric.unit}${verdict}`}>
+      <Link to={`/trials/${cell.trial}`} title={`${about}: ${text} ${shown.unit}${verdict}`}>
         {text}
         {cell.verdict === 'fail' ? ' ✕' : ''}
       </Link>

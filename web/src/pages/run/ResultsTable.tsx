@@ -6,10 +6,10 @@ import { Badge, Text } from '@mantine/core';
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
-import type { ResultsOfRun, RunResult } from '../../api/types';
+import type { Metric, ResultsOfRun, RunResult } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
-import { metricText } from '../../format/metrics';
+import { metricText, scaled, titleWithUnit, unitFor } from '../../format/metrics';
 import { counted, fixed } from '../../format/numbers';
 import { fieldTitle } from '../../format/sweep';
 
@@ -36,15 +36,16 @@ export function ResultsTable({ results, isOpen }: Props) {
     })),
     ...metrics
       .filter(({ name }) => has((row) => row.metrics[name]))
-      .map((metric): TableColumn<RunResult> => ({
-        title: `${metric.title}${metric.unit === '' ? '' : ` [${metric.unit}]`}`,
-        right: true,
-        cell: (row) => metricText(row.metrics[metric.name] ?? null, metric),
-      })),
+      .map((metric) => metricColumn(metric, rows)),
     has((row) => row.kept_percent) && {
       title: 'Of its bandwidth alone [%]',
       right: true,
       cell: ({ kept_percent }) => fixed(kept_percent, 1),
+    },
+    rows.some(({ iteration }) => iteration > 0) && {
+      title: 'Iteration',
+      right: true,
+      cell: ({ iteration }) => iteration,
     },
     { title: 'Trial', className: 'mono', cell: ({ trial }) => <Link to={`/trials/${trial}`}>{trial}</Link> },
   ];
@@ -68,6 +69,16 @@ export function ResultsTable({ results, isOpen }: Props) {
       ) : null}
     </details>
   );
+}
+
+function metricColumn(metric: Metric, rows: readonly RunResult[]): TableColumn<RunResult> {
+  const valueOf = (row: RunResult) => row.metrics[metric.name] ?? null;
+  const shown = unitFor(metric, rows.map(valueOf));
+  return {
+    title: titleWithUnit(metric.title, shown.unit),
+    right: true,
+    cell: (row) => metricText(scaled(valueOf(row), shown), metric),
+  };
 }
 
 function Verdict({ status, verdict, missed }: Pick<RunResult, 'status' | 'verdict' | 'missed'>) {

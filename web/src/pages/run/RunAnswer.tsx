@@ -2,7 +2,7 @@
  * Answer of a run: verdict in a sentence, further sentences, best and worst result, and the first cause of the worst
  * with its remedies.
  */
-import { Paper, SimpleGrid, Text } from '@mantine/core';
+import { Box, Paper, Text } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { Labelled, ResultsOfRun } from '../../api/types';
@@ -24,12 +24,7 @@ export function RunAnswer({ results }: { results: ResultsOfRun }) {
           {text}
         </Text>
       ))}
-      <SimpleGrid
-        cols={{ base: 1, sm: first ? 3 : 2 }}
-        spacing="sm"
-        mt="sm"
-        className={first ? 'answer' : undefined}
-      >
+      <Box mt="sm" className="answer">
         {worst === null ? null : <ResultTile title={single ? 'Result' : 'Worst'} result={worst} />}
         {best === null ? null : <ResultTile title="Best" result={best} />}
         {worst === null || first === undefined ? null : (
@@ -39,7 +34,7 @@ export function RunAnswer({ results }: { results: ResultsOfRun }) {
             title={`Likely cause of the worst (${worst.label})`}
           />
         )}
-      </SimpleGrid>
+      </Box>
     </Paper>
   );
 }

@@ -8,21 +8,13 @@ import { useFigures, useMetrics } from '../../api/queries';
 import type { FigureName, ResultsOfRun } from '../../api/types';
 import { FigurePanel } from '../../components/chart/FigurePanel';
 import { ResultMap } from './ResultMap';
-
-/** Figures of a run in the order of the page; the first of each list that the run has. */
-const CURVES = ['curves', 'bandwidth'];
-const OTHERS = ['ratio', 'tenant-busbw', 'kept'];
+import { figuresOfRun } from './runFigures';
 
 export function RunPictures({ results }: { results: ResultsOfRun }) {
   const { focus, maps } = results;
   const metric = useMetrics().find(({ name }) => name === results.metric);
   const figures = useFigures(focus ?? '', focus !== null).data?.figures ?? [];
-  const find = (name: string) => figures.find((figure) => figure.name === name);
-  const single = results.dimensions.every((name) => name === 'job');
-  const [curve] = single ? [find('timeline')] : CURVES.map(find).filter((figure) => figure !== undefined);
-  // Of several jobs the figure of ratios has the first.
-  const names = results.dimensions.includes('job') ? OTHERS.filter((name) => name !== 'ratio') : OTHERS;
-  const others = single ? [] : names.map(find).filter((figure) => figure !== undefined);
+  const { curve, others } = figuresOfRun(results, figures);
   if (focus === null) return null;
   const panel = (figure: FigureName) => (
     <FigurePanel key={figure.name} trial={focus} figure={figure} jobs={[]} filtered={false} />

@@ -6,11 +6,11 @@ import { Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
-import type { FabricInsight, PriorityPauses, TrialDetail, Uplinks } from '../../api/types';
+import type { FabricInsight, JobDetail, PriorityPauses, TrialDetail, Uplinks } from '../../api/types';
 import { FactList } from '../../components/FactList';
 import { Empty } from '../../components/QueryStates';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
-import { fixed, simulatedTime, whole } from '../../format/numbers';
+import { fixed, MISSING, simulatedTime, whole } from '../../format/numbers';
 import { FindingBox } from './FindingBox';
 import { jobsOf } from './views';
 
@@ -33,10 +33,7 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
       ) : null}
       {slow.map((job) => (
         <Stack key={job.job} gap="xs">
-          <Title order={2}>
-            {job.job}:{' '}
-            {job.status === 'complete' ? `${fixed(job.ideal_percent, 1)} % of the ideal` : job.status}
-          </Title>
+          <Title order={2}>{[job.job, stateText(job)].filter(Boolean).join(': ')}</Title>
           {job.diagnosis?.map((finding, index) => (
             <FindingBox key={`${finding.cause} ${index}`} trial={trial.id} finding={finding} />
           ))}
@@ -47,11 +44,17 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
   );
 }
 
+/** Share of the ideal of a complete job, empty where it has none; the status of others. */
+function stateText({ status, ideal_percent: ideal }: JobDetail): string {
+  if (status !== 'complete') return status;
+  return ideal === null ? '' : `${fixed(ideal, 1)} % of the ideal`;
+}
+
 function FabricTables({ trial, fabric }: { trial: string; fabric: FabricInsight }) {
   const { uplinks, frames_lost: lost, pfc_by_priority: pauses } = fabric;
   const counts = Object.entries(lost).map(([cause, frames]) => [cause, whole(frames)] as const);
   return (
-    <div style={{ display: 'grid', gridTemplateColumns: '2fr 1fr', gap: 12 }}>
+    <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 3fr) minmax(200px, 1fr)', gap: 12 }}>
       <FabricBox title="Uplinks">
         {uplinks.length === 0 ? (
           <Text size="sm" className="muted">
@@ -62,7 +65,7 @@ function FabricTables({ trial, fabric }: { trial: string; fabric: FabricInsight 
         )}
       </FabricBox>
       <FabricBox title="Frames lost">
-        <FactList facts={[...counts, ['ports paused', String(fabric.paused_ports.length)]]} />
+        <FactList facts={counts} />
       </FabricBox>
       {uplinks.length === 0 ? null : (
         <FabricBox title="Rates of uplinks, frames marked with ECN" wide>
@@ -71,6 +74,10 @@ function FabricTables({ trial, fabric }: { trial: string; fabric: FabricInsight 
       )}
       {pauses.length === 0 ? null : (
         <FabricBox title="PFC frames by priority" wide>
+          <Text size="sm" mb={6}>
+            {fabric.paused_ports.length === 1 ? '1 port was' : `${fabric.paused_ports.length} ports were`}{' '}
+            paused.
+          </Text>
           <DataTable columns={PAUSE_COLUMNS} rows={pauses.slice(0, MAX_PAUSE_ROWS)} />
           {pauses.length > MAX_PAUSE_ROWS ? (
             <Text size="xs" className="muted">
@@ -108,7 +115,7 @@ const SWITCH: TableColumn<Uplinks> = { title: 'Switch', cell: (row) => row.switc
 
 const UPLINK_COLUMNS: TableColumn<Uplinks>[] = [
   SWITCH,
-  { title: 'Queue pairs of each uplink', cell: ({ qps }) => qps ?? '–' },
+  { title: 'Queue pairs of each uplink', cell: ({ qps }) => queuePairsText(qps) },
   { title: 'Queue pairs, largest to mean', right: true, cell: (row) => fixed(row.qps_max_to_mean, 2) },
   { title: 'Bytes, largest to mean', right: true, cell: (row) => fixed(row.bytes_max_to_mean, 2) },
   {
@@ -166,6 +173,14 @@ function sum(counts: readonly (number | null)[]): number | null {
 }
 
 const MAX_UPLINKS_LISTED = 8;
+
+/** Queue pairs of each uplink, such as `42+50+52+48`; of many uplinks the least, the largest and their number. */
+export function queuePairsText(qps: string | null | undefined): string {
+  if (qps === null || qps === undefined) return MISSING;
+  const counts = qps.split('+').map(Number);
+  if (counts.length <= MAX_UPLINKS_LISTED) return qps;
+  return `${Math.min(...counts)} to ${Math.max(...counts)} on ${counts.length} uplinks`;
+}
 
 /** Value of each uplink; of many uplinks the least and the largest. */
 function joined(values: readonly (number | null)[]): string {

@@ -14,6 +14,9 @@ import { sentence } from '../../format/jobs';
 import { counted, fileSize, significant, simulatedTime } from '../../format/numbers';
 import { locationAddress } from './locations';
 
+/** Greatest number of numbers listed one by one. */
+const MAX_LISTED = 8;
+
 /** Greatest number of consequences, or of other locations, listed under a cause. */
 const MAX_UNDER = 5;
 
@@ -73,7 +76,10 @@ export function FindingBox({ trial, finding }: { trial: string; finding: Finding
 
 /** Figures of a cause as names and texts; empty ones are left out. */
 function factsOf(finding: Finding): [string, ReactNode][] {
-  return Object.entries(finding.evidence).flatMap(([name, value]) => factsOfValue(name, value));
+  // The advice is among the remedies.
+  return Object.entries(finding.evidence)
+    .filter(([name]) => name !== 'advice')
+    .flatMap(([name, value]) => factsOfValue(name, value));
 }
 
 function factsOfValue(name: string, value: unknown): [string, ReactNode][] {
@@ -82,8 +88,13 @@ function factsOfValue(name: string, value: unknown): [string, ReactNode][] {
   if (Array.isArray(value)) {
     if (value.length === 0) return [];
     const texts = value.map((each) => valueText(name, each));
+    if (!value.every((each) => typeof each === 'number')) return [[title, namesOf(title, texts)]];
+    const isLong = value.length > MAX_LISTED;
     return [
-      [title, value.every((each) => typeof each === 'number') ? texts.join(' + ') : namesOf(title, texts)],
+      [
+        title,
+        isLong ? `${Math.min(...value)} to ${Math.max(...value)}, ${value.length} in all` : texts.join(' + '),
+      ],
     ];
   }
   if (typeof value === 'object') {
@@ -103,7 +114,7 @@ const UNITS: [RegExp, (value: number) => string][] = [
   [/(_|^)bytes$/, fileSize],
   [/_bps$/, (value) => `${significant(value / 1e9, 4)} Gb/s`],
   [/_percent$/, (value) => `${significant(value, 3)} %`],
-  [/_(use|share)$|^bound_elsewhere$/, (value) => `${significant(100 * value, 3)} %`],
+  [/_(use|share)$|^(bound_elsewhere|data_across_rails|kept)$/, (value) => `${significant(100 * value, 3)} %`],
 ];
 
 /** Abbreviations of the field in names of figures. */

@@ -43,7 +43,7 @@ export function HostsView({ hosts }: { hosts: EngineHost[] }) {
 
 const HOST_COLUMNS: TableColumn<EngineHost>[] = [
   { title: 'Host', isHeading: true, cell: ({ host }) => host },
-  { title: 'Plays', className: 'num', cell: ({ plays }) => ranksText(plays) },
+  { title: 'Ranks', className: 'num', cell: ({ plays }) => ranksText(plays) },
   { title: 'Data address', className: 'mono', cell: ({ address }) => address },
   { title: 'Driver', cell: ({ driver }) => driver },
   ...SHOWN_FACTS.map(({ name, title }): TableColumn<EngineHost> => ({

@@ -11,7 +11,15 @@ import { StatusBadge } from '../../components/StatusBadge';
 import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { limitText } from '../../format/criteria';
 import { jobName } from '../../format/jobs';
-import { metricOf, metricsOf, metricText } from '../../format/metrics';
+import {
+  metricOf,
+  metricsOf,
+  metricText,
+  scaled,
+  titleWithUnit,
+  unitFor,
+  valueWithUnit,
+} from '../../format/metrics';
 import { dataSize, fixed } from '../../format/numbers';
 
 /** Number of jobs with tiles. */
@@ -58,7 +66,7 @@ function JobTile({ name, job }: { name: string; job: JobDetail }) {
       </Group>
       {job.status === 'complete' && first !== undefined ? (
         <Text fw={600} fz={20} className="num" lh={1.3} title={first.title}>
-          {valueText(job, first)}
+          {valueWithUnit(metricOf(job, first), first)}
         </Text>
       ) : (
         <Text fw={600} fz={16} lh={1.3} className="worse">
@@ -69,7 +77,12 @@ function JobTile({ name, job }: { name: string; job: JobDetail }) {
       <Text size="sm" className="num">
         {others
           .slice(0, 2)
-          .map((metric) => `${valueText(job, metric)} ${metric.unit === '%' ? 'of ideal' : metric.label}`)
+          .map((metric) =>
+            [
+              valueWithUnit(metricOf(job, metric), metric),
+              metric.unit === '%' ? 'of ideal' : metric.label,
+            ].join(' '),
+          )
           .join(' · ')}
       </Text>
       {missed.map((criterion) => (
@@ -85,11 +98,6 @@ function JobTile({ name, job }: { name: string; job: JobDetail }) {
       )}
     </Paper>
   );
-}
-
-function valueText(job: JobDetail, metric: Metric): string {
-  const unit = metric.unit === '' ? '' : ` ${metric.unit}`;
-  return `${metricText(metricOf(job, metric), metric)}${unit}`;
 }
 
 function workText({ collective, algorithm, ranks, data_size_bytes: size }: JobDetail): string {
@@ -109,10 +117,18 @@ function jobColumns(metrics: readonly Metric[], jobs: JobDetail[]): TableColumn<
     { title: 'Job', isHeading: true, cell: (job) => jobName(jobs, job) },
     { title: 'Verdict', cell: (job) => <JobVerdict job={job} /> },
     { title: 'Work', cell: workText },
-    ...shown.map((metric): TableColumn<JobDetail> => ({
-      title: `${metric.title}${metric.unit === '' ? '' : ` [${metric.unit}]`}`,
-      right: true,
-      cell: (job) => metricText(metricOf(job, metric), metric),
-    })),
+    ...shown.map((metric) => metricColumn(metric, jobs)),
   ];
+}
+
+function metricColumn(metric: Metric, jobs: JobDetail[]): TableColumn<JobDetail> {
+  const shown = unitFor(
+    metric,
+    jobs.map((job) => metricOf(job, metric)),
+  );
+  return {
+    title: titleWithUnit(metric.title, shown.unit),
+    right: true,
+    cell: (job) => metricText(scaled(metricOf(job, metric), shown), metric),
+  };
 }

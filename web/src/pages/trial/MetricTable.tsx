@@ -10,7 +10,7 @@ import type { JobDetail, Metric } from '../../api/types';
 import { DataTable, Scrolled, type TableColumn } from '../../components/table/DataTable';
 import { MetricValue } from '../../components/table/MetricCells';
 import { jobName } from '../../format/jobs';
-import { fabricMetricOf, metricLabel, metricOf } from '../../format/metrics';
+import { fabricMetricOf, metricOf, scaled, titleWithUnit, unitFor } from '../../format/metrics';
 import { fileSize, significant, simulatedTime } from '../../format/numbers';
 
 /** Number of metrics shown at first. */
@@ -77,17 +77,7 @@ export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
 function rowsOf(metrics: readonly Metric[], jobs: JobDetail[]): MetricRow[] {
   const single = jobs.length === 1;
   const rows: MetricRow[] = [
-    ...metrics
-      .filter(({ scope }) => single || scope === 'job')
-      .map((metric): MetricRow => ({
-        name: metric.name,
-        title: metricLabel(metrics, metric.name),
-        point: metric.point,
-        isMain: metric.views.includes('run') || metric.views.includes('shared'),
-        values: jobs.map((job) =>
-          metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric),
-        ),
-      })),
+    ...metrics.filter(({ scope }) => single || scope === 'job').map((metric) => rowOf(metric, jobs)),
     ...(Object.keys(COUNTS) as (keyof typeof COUNTS)[]).map((name): MetricRow => ({
       name,
       title: COUNTS[name],
@@ -97,6 +87,20 @@ function rowsOf(metrics: readonly Metric[], jobs: JobDetail[]): MetricRow[] {
     })),
   ];
   return rows.filter(({ values }) => values.some((value) => value !== null));
+}
+
+function rowOf(metric: Metric, jobs: JobDetail[]): MetricRow {
+  const values = jobs.map((job) =>
+    metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric),
+  );
+  const shown = unitFor(metric, values);
+  return {
+    name: metric.name,
+    title: titleWithUnit(metric.title, shown.unit),
+    point: metric.point,
+    isMain: metric.views.includes('run') || metric.views.includes('shared'),
+    values: values.map((value) => scaled(value, shown)),
+  };
 }
 
 /** The main metrics, the first of the others where there are fewer. */

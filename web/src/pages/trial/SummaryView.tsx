@@ -11,13 +11,14 @@ import { CauseBox } from '../../components/CauseBox';
 import { FigurePanel } from '../../components/chart/FigurePanel';
 import { FactList } from '../../components/FactList';
 import { NoteList } from '../../components/NoteList';
+import { Loading } from '../../components/QueryStates';
 import { firstCauses, jobsText } from '../../format/jobs';
-import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
+import { fabricMetricOf, metricOf, metricsOf, metricText, scaled, unitFor } from '../../format/metrics';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { CriteriaTable } from './CriteriaTable';
 import { JobTiles } from './JobTiles';
 import { FabricMetrics, MetricTable } from './MetricTable';
-import { jobsOf, unreachedTexts } from './views';
+import { jobsOf, mainFigure, unreachedTexts } from './views';
 
 export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = jobsOf(trial);
@@ -45,14 +46,10 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
   );
 }
 
-/** Figures of which the first one that the trial has is on the first screen. */
-const MAIN_FIGURES = ['timeline', 'topology', 'links', 'bandwidth'];
-
 function MainFigure({ trial }: { trial: TrialDetail }) {
-  const figures = useFigures(trial.id).data?.figures ?? [];
-  const figure = MAIN_FIGURES.map((name) => figures.find((each) => each.name === name)).find(
-    (each) => each !== undefined,
-  );
+  const query = useFigures(trial.id);
+  if (query.isPending) return <Loading name="The figures" />;
+  const figure = mainFigure(query.data?.figures ?? []);
   if (figure === undefined) return <div />;
   return <FigurePanel trial={trial.id} figure={figure} jobs={[]} filtered={false} />;
 }
@@ -122,11 +119,11 @@ function MetricTiles({ trial, job }: { trial: TrialDetail; job: JobDetail }) {
 function tilesOf(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
   const shown = metricsOf(metrics, job.measured ? 'sizes' : 'tiles', job);
   return [
-    ...shown.map((metric) => ({
-      label: metric.title,
-      value: metricText(metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric), metric),
-      unit: metric.unit,
-    })),
+    ...shown.map((metric) => {
+      const value = metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric);
+      const unit = unitFor(metric, [value]);
+      return { label: metric.title, value: metricText(scaled(value, unit), metric), unit: unit.unit };
+    }),
     { label: 'Data size', value: dataSize(trial.data_size_bytes) },
     { label: 'Ranks', value: significant(trial.ranks) },
     ...(job.measured ? printedTiles(job.measured) : []),
@@ -145,6 +142,10 @@ function MeasuredFacts({ measured }: { measured: Measured }) {
     <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 2fr) minmax(0, 1fr)', gap: 12 }}>
       <FactsBox title="Measured" facts={source} />
       <FactsBox title="As printed" facts={measured.printed.values} />
+      <Text size="sm" style={{ gridColumn: '1 / -1' }}>
+        Slower than expected? <Link to="/explain">Explain</Link> compares the output with the expected curve
+        of a fabric and names likely causes.
+      </Text>
     </div>
   );
 }
