@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.samples import PLAN
+from tests.support.samples import PLAN, call
 
 from fabricbench.inputs import BYTES_MAX, open_regular, read_input, read_input_text
 
-PROGRAM = (sys.executable, "-m", "fabricbench")
 TIME_MAX_S = 40
 """Far above the two seconds of patience: the machine may be busy."""
 
@@ -65,18 +64,17 @@ def made(kind: str, folder: Path) -> Path:
 def ended(arguments: tuple[str, ...], path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     plain = folder / "plain.txt"
     plain.write_text("nothing\n")
-    command = [each.format(path, plain=plain) for each in arguments]
-    return subprocess.run(
-        [*PROGRAM, *command], capture_output=True, text=True, timeout=TIME_MAX_S, check=False, cwd=folder
-    )
+    return call(*(each.format(path, plain=plain) for each in arguments), cwd=folder)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_pipe_that_nobody_writes_to_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_pipe_that_nobody_writes_to_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabricbench.inputs.WRITER_S", 0.1)
     done = ended(COMMANDS[name], made("pipe", tmp_path), tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert name in UNREAD or "a pipe" in done.stderr, done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -93,12 +91,11 @@ def test_a_pipe_that_nobody_writes_to_is_refused(name: str, tmp_path: Path) -> N
 def test_what_is_no_file_is_refused(name: str, kind: str, tmp_path: Path) -> None:
     done = ended(COMMANDS[name], made(kind, tmp_path), tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Traceback" not in done.stderr
 
 
 def test_a_plan_from_a_command_is_read(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
-    text = f"{' '.join(PROGRAM)} plan check <(sleep 3; cat plan.yaml)"
+    text = f"{sys.executable} -m fabricbench plan check <(sleep 3; cat plan.yaml)"
     done = subprocess.run(
         ["bash", "-c", text], capture_output=True, text=True, timeout=TIME_MAX_S, check=False, cwd=tmp_path
     )

@@ -19,7 +19,8 @@ from fabricbench.runner import loading
 from fabricbench.store.columns import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-ITEMS = [item for document in documents.documents() for item in document.items]
+DOCUMENTS = documents.documents()
+ITEMS = [item for document in DOCUMENTS for item in document.items]
 METHODS = ("jct", "lb", "isolation", "cc", "ddc", "imb", "dfs", "spray", "interconnect")
 """Folders of the plans that run these documents."""
 loaded = cache(loading.load)
@@ -29,7 +30,7 @@ def plan_with(plan: str, field: str, value: str) -> LoadedPlan:
     return loading.load(plan, [f"{field}={value}"])
 
 
-@pytest.mark.parametrize("document", documents.documents(), ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_a_document_has_a_method_page_and_no_item_twice(document: documents.Document) -> None:
     assert (ROOT / "docs" / "methods" / f"{document.method}.md").is_file()
     names = [(item.place, item.item) for item in document.items]

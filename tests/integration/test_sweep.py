@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.integration.real import PROGRAM
 from tests.integration.test_variants import called, told
 
 import fabricbench as fb
@@ -46,7 +45,6 @@ POINTS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a plan and a workspace in which all of it has run."""
-    assert PROGRAM.exists()
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "plan.yaml").write_text(PLAN)
     for kind in ("table", "json", "csv"):

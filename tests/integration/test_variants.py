@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.integration.real import PROGRAM, run_plan
+from tests.integration.real import run_plan
+from tests.support.samples import call_program
 
 from fabricbench.report.html.run_page import write_report
 from fabricbench.store import Workspace
@@ -34,7 +35,7 @@ SIZES = (256 << 10, 1 << 20)
 
 
 def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(PROGRAM), *arguments], check=False, capture_output=True, text=True, cwd=folder)
+    return call_program(*arguments, cwd=folder)
 
 
 def told(folder: Path, *arguments: str) -> str:

@@ -483,10 +483,10 @@ def test_wrong_options_are_refused(arguments: list[str], told: str, tmp_path: Pa
     ids=range(8),
 )
 def test_long_lines_take_no_long_time(line: str) -> None:
-    data = ("\n".join([line] * 500) + "\nNCCL INFO NET/IB : No device found.\n").encode()
+    data = ("\n".join([line] * 200) + "\nNCCL INFO NET/IB : No device found.\n").encode()
     start = time.process_time()
     assert causes(data) is not None
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
 
 
 def test_more_than_the_network_carries_is_not_as_expected() -> None:

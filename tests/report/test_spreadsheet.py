@@ -20,7 +20,7 @@ from fabricbench.report.studies.campaign import write_table
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1"]
 COMPATIBLE = [
-    chr(code) for code in range(0x80, 0x11_0000) if normalize("NFKC", chr(code))[:1] in tuple("=+-@")
+    chr(code) for code in range(0x80, 0x1_0000) if normalize("NFKC", chr(code))[:1] in tuple("=+-@")
 ]
 FORMULAS += [f"{sign}1+1" for sign in COMPATIBLE]
 FORMULAS += ["\N{MINUS SIGN}1", "\ufeff=1", "\u200b\u200e\uff1d1", "\x00=1", "\x1f\uff0b1", "\u2060@SUM(A1)"]

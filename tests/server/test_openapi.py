@@ -49,11 +49,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield running
 
 
-MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-"""What the document allows, and what it does not."""
-
-
-@pytest.mark.parametrize("mode", MODES, ids=["allowed", "not-allowed"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(GenerationMode.POSITIVE, id="allowed"),
+        pytest.param(GenerationMode.NEGATIVE, id="not-allowed", marks=pytest.mark.soak),
+    ],
+)
 def test_whatever_is_asked_is_answered(server: Live, mode: GenerationMode) -> None:
     described = schemathesis.openapi.from_dict(server.client.get("/openapi.json").json())
     operations = [each.ok() for each in described.get_all_operations() if isinstance(each, Ok)]

@@ -131,17 +131,21 @@ def run_trial(workspace: Workspace, facts: TrialFacts, backend: Any) -> None:
 def call(
     *arguments: str | Path, cwd: Path, backend: FakeBackend | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the program in this process, which is much faster; only a capture is the simulator's."""
+    """Run the program with a fake backend; only a capture is the simulator's."""
+    if "capture" in arguments[:1]:
+        return call_program(*arguments, cwd=cwd)
+    with fake_simulator(backend or FakeBackend()):
+        return call_program(*arguments, cwd=cwd)
+
+
+def call_program(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program in this process, which is much faster."""
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
-    with contextlib.ExitStack() as stack:
-        if "capture" not in arguments[:1]:
-            stack.enter_context(fake_simulator(backend or FakeBackend()))
-        for context in (
-            contextlib.chdir(cwd),
-            contextlib.redirect_stdout(output),
-            contextlib.redirect_stderr(errors),
-        ):
-            stack.enter_context(context)
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+    ):
         status = run([*map(str, arguments)])
     output.seek(0)
     return subprocess.CompletedProcess(arguments, status, output.read(), errors.getvalue())

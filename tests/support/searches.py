@@ -20,7 +20,7 @@ criteria:
 SMALL = (
     BURST.replace("from: 16KB, to: 8MB", "from: 64KB, to: 1MB")
     .replace('["0-2", "0-4", "0-7"]', '["0-4", "0-7"]')
-    .replace("resolution: 4KB", "resolution: 16KB")
+    .replace("resolution: 4KB", "resolution: 32KB")
 )
 """The same in steps of which every one can be tried."""
-SMALL_VALUES = [f"{size}KB" for size in range(64, 1025, 16)]
+SMALL_VALUES = [f"{size}KB" for size in range(64, 1025, 32)]

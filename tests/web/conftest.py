@@ -36,8 +36,9 @@ class Served:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folder = Path(__file__).parent
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.path.parent == folder:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.slow)
 
