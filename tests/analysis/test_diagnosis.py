@@ -201,7 +201,9 @@ def with_one_uplink(ports: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_a_single_uplink_is_oversubscribed_and_has_no_collisions() -> None:
     found = found_in(2 * IDEAL_PS, ports=with_one_uplink(fabric(uplinks=(1500, 1500))))
     assert list(found) == ["oversubscription"]
-    assert found["oversubscription"].sentence.startswith("the one uplink of leaf0 is too slow: its load takes")
+    assert found["oversubscription"].sentence.startswith(
+        "the one uplink of leaf0 is too slow: its load takes"
+    )
     queued = with_one_uplink(fabric(egress_qps=2, queue_max_bytes=1 << 20))
     assert found_in(2 * IDEAL_PS, ports=queued) == {}
 

@@ -18,8 +18,13 @@ export function RunPictures({ results }: { results: ResultsOfRun }) {
   const metric = useMetrics().find(({ name }) => name === results.metric);
   const figures = useFigures(focus ?? '', focus !== null).data?.figures ?? [];
   const find = (name: string) => figures.find((figure) => figure.name === name);
+  // Of several iterations the timeline is that of the worst result.
+  const isOneOfSeveral = results.results.some(({ iteration }) => iteration > 0);
+  const about = isOneOfSeveral && results.worst !== null ? `, ${results.worst.label}` : '';
   const single = results.dimensions.every((name) => name === 'job');
-  const [curve] = single ? [find('timeline')] : CURVES.map(find).filter((figure) => figure !== undefined);
+  const timeline = find('timeline');
+  const titled = timeline && { ...timeline, title: `${timeline.title}${about}` };
+  const [curve] = single ? [titled] : CURVES.map(find).filter((figure) => figure !== undefined);
   // Of several jobs the figure of ratios has the first.
   const names = results.dimensions.includes('job') ? OTHERS.filter((name) => name !== 'ratio') : OTHERS;
   const others = single ? [] : names.map(find).filter((figure) => figure !== undefined);
