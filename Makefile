@@ -106,7 +106,7 @@ clean: ## Remove what was built or downloaded; workspaces stay
 	rm -rf $(VENV) dist site target fuzz/target python/fabricbench/*.so $(REPORT)
 	rm -rf web/node_modules python/fabricbench/server/static
 	rm -f python/fabricbench/{plan/_run_spec.py,store/columns.py,hosts/proto/agent_pb2*} web/src/api/schema.d.ts
-	rm -f python/fabricbench/figures/plotly-cartesian.min.js
+	rm -f python/fabricbench/figures/plotly.min.js
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -140,8 +140,7 @@ $(STAMPS)/web-types: $(PYTHON_SOURCES) tools/generate_web_types.py $(STAMPS)/ext
 
 $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
 	@echo "building the web application" >&2
-	@$(NPM) run --silent build -- --logLevel warn
-	@cp web/node_modules/plotly.js-cartesian-dist-min/plotly-cartesian.min.js python/fabricbench/figures/
+	@$(NPM) run --silent build
 	@touch $@
 
 $(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml tools/generate_python.py python/fabricbench/hosts/proto/agent.proto \

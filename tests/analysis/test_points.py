@@ -15,8 +15,9 @@ from fabricbench.report.documents.observation_points import (
     point_rows,
     points_object,
     points_of,
-    points_text,
+    points_tables,
 )
+from fabricbench.report.terminal.text_table import joined
 from fabricbench.results.job_reports import current_reports
 
 PREAMBLE_AND_GAP = 20
@@ -161,7 +162,7 @@ def test_every_output_has_the_same_values(tmp_path: Path) -> None:
     found, trial, points = points_in(PLAN, tmp_path)
     jobs = current_reports(trial.stored)
     told = points_object(jobs, points)
-    text = points_text(jobs, points)
+    text = joined(points_tables(jobs, points), colour=False)
     assert told["jobs"]["test"]["jct_ratio"] == trial.summary["jct_ratio"][0]
     assert told["jobs"]["test"]["interference_factor"] is None
     for row in point_rows(points):

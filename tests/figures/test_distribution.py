@@ -6,6 +6,8 @@ from fabricbench.figures.cumulative_distribution import cdf_points
 
 def test_few_values_are_all_kept_in_order() -> None:
     assert cdf_points(pl.Series([30, 10, None, 20])) == ([10, 20, 30], [100 / 3, 200 / 3, 100], False)
+    assert cdf_points(pl.Series([30, 10, 30, 10])) == ([10, 30], [50, 100], False)
+    assert cdf_points(pl.Series([], dtype=pl.Int64)) == ([], [], False)
 
 
 def test_the_tails_are_exact() -> None:

@@ -1,6 +1,7 @@
 """The schema of a plan documents every field, and the reference page has each of them."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,13 @@ def properties(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from form.get("properties", {}).items()
 
 
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(plan_schema())
+
+
 def errors_in(text: str) -> list[str]:
-    validator = jsonschema.Draft202012Validator(plan_schema())
-    return [error.message for error in validator.iter_errors(read_text(text, "plan.yaml").data)]
+    return [error.message for error in validator().iter_errors(read_text(text, "plan.yaml").data)]
 
 
 def test_it_is_a_schema() -> None:

@@ -12,9 +12,10 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.backend.host_counters import batch_of
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.hosts import host_tables
 from fabricbench.report.documents.table_cells import value_text
 from fabricbench.report.html.sections.hosts_and_ports import hosts_section
-from fabricbench.report.terminal.trial import hosts_table
+from fabricbench.report.terminal.text_table import joined
 from fabricbench.results.hosts import clock_error_ms, hosts_of, known_above_ms
 from fabricbench.results.job_reports import stored_reports
 from fabricbench.store import Trial, Workspace
@@ -88,7 +89,7 @@ def test_counters_of_an_earlier_record_are_beside_the_facts(trial: Trial) -> Non
 
 
 def test_show_and_report_have_facts_and_known_counters(trial: Trial) -> None:
-    text = hosts_table(trial)
+    text = joined(host_tables(trial), colour=False, with_captions=True)
     assert "verify True" in text
     assert "Times of two hosts are known to each other to 400.0 us." in text
     assert "out_of_sequence: One for each burst." in text
@@ -104,7 +105,8 @@ def test_it_is_told_which_times_are_those_of_adapters_and_how_sure_they_are(tria
     stamps = {"completion_stamps": 1_200, "completion_stamps_refused": 0, "completion_clock_error_ns": 400}
     first["endpoint"] |= stamps
     second["endpoint"] |= stamps | {"completion_stamps_refused": 300}
-    text = hosts_table(replace(trial, engine={"hosts": [first, second]}))
+    known = replace(trial, engine={"hosts": [first, second]})
+    text = joined(host_tables(known), colour=False, with_captions=True)
     assert "Times of two hosts are known to each other to 400.8 us." in text
     assert "Chunks of h0 end when its adapter says, on its host's clock to 0.4 us. Chunks of h1" in text
     assert "to 0.4 us, but for 300 of 1,500 whose time stamps could not be right." in text

@@ -91,7 +91,7 @@ def test_the_browser_is_told_to_fetch_nothing(page: Reader) -> None:
 
 
 def test_plotly_is_embedded_once_and_offers_no_upload(html: str) -> None:
-    assert len(re.findall(r"plotly\.js (\(cartesian - minified\) )?v", html)) == 1
+    assert len(re.findall(r"plotly\.js v", html)) == 1
     assert "showSendToCloud: false" in html
     assert 'plotlyServerURL: ""' in html
 
@@ -122,7 +122,7 @@ def test_every_axis_names_its_quantity(page: Reader) -> None:
 def test_published_values_and_deviations_stand_in_the_table(page: Reader, run: list[Trial]) -> None:
     ours = run[0].results[0]["busbw_gb_per_s"]
     assert "46.9" in page.shown
-    assert f"{100 * (ours / 46.9 - 1):+.2f} %" in page.shown
+    assert f"{100 * (ours / 46.9 - 1):+.2f}%" in page.shown
     assert SOURCE in page.shown
 
 
@@ -133,7 +133,13 @@ def test_the_focus_is_marked_and_named(page: Reader, run: list[Trial]) -> None:
 
 
 def test_facts_plan_and_limits_are_given(page: Reader) -> None:
-    for text in ("9,876,542", "12,000 fast, 34 exact windows", "lab1", "name: jct-alltoall", "100.0 ns"):
+    for text in (
+        "9,876,542",
+        "12,000 fast windows, 34 exact windows",
+        "lab1",
+        "name: jct-alltoall",
+        "100.0 ns",
+    ):
         assert text in page.shown
     for note in MODEL_NOTES:
         assert note.left_out in page.shown
@@ -173,7 +179,7 @@ def test_an_incomplete_run_says_why_and_shows_no_bandwidth(tmp_path: Path) -> No
     trials = store_run(tmp_path / "workspace", sizes=[2**24], broken=True)
     page = Reader(render_page(build_page(trials, trials[0])))
     assert "incomplete: 1 result, which has chunks that never completed" in page.shown
-    assert "16 MB: 1 chunk failed: rank 7 to rank 3" in page.shown
+    assert "16 MB is incomplete: 1 chunk failed: rank 7 to rank 3" in page.shown
     assert "there is no bandwidth to draw" in page.shown
     assert "Hatched bars never completed" in page.shown
 

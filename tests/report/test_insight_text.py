@@ -42,22 +42,24 @@ def found(tmp_path: Path) -> Insight:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "cells"),
     [
-        ({}, "did not recover; steady after 2 ms; 1 frame lost"),
-        ({"rate_after_gb_per_s": None}, "neither recovered nor steady until 12 ms; 1 frame lost"),
-        ({"recovered_ps": 13 * MS, "lost_frames": 2}, "recovered in 3 ms; 2 frames lost"),
-        ({"fell_ps": None, "lost_frames": 0}, "no dip; 0 frames lost"),
+        ({}, "212.6 55.2 not; steady after 2 ms 1"),
+        ({"rate_after_gb_per_s": None}, "- - not; nor steady until 12 ms 1"),
+        ({"recovered_ps": 13 * MS, "lost_frames": 2}, "212.6 55.2 3 ms 2"),
+        ({"fell_ps": None, "lost_frames": 0}, "212.6 55.2 no dip 0"),
+        ({"stopped_ps": 11 * MS}, "212.6 55.2 never; stopped after 1 ms 1"),
     ],
 )
 def test_what_became_of_the_rate_after_a_failure(
-    found: Insight, change: dict[str, float | None], words: str
+    found: Insight, change: dict[str, float | None], cells: str
 ) -> None:
     recovery = dataclasses.replace(LOST, **change)  # type: ignore[arg-type]
-    lines = insight_text(dataclasses.replace(found, recoveries=[recovery])).splitlines()
-    assert f"  {words}" in lines
-    then = ", then 212.6 (55.2 %)" if recovery.rate_after_gb_per_s else ""
-    assert any(line.endswith(f"0.25 at the lowest{then}; averaged over 65.42 us") for line in lines)
+    text = insight_text(dataclasses.replace(found, recoveries=[recovery]))
+    assert "failures and recovery, rates averaged over 65.42 us\n" in text
+    what = "link down: spine1-leaf1, 1 link leaf1: 1 of 2 uplinks, 50 % of their rate"
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert f"10 ms test 384.9 0.25 {cells} - - - {what}" in lines
 
 
 def test_frames_behind_the_newest_are_not_called_as_those_ahead_of_their_turn(found: Insight) -> None:

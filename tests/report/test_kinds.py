@@ -43,7 +43,7 @@ def test_a_report_of_open_loop_traffic_has_its_rates_and_slowdowns_and_no_bus_ba
     assert "bandwidth" not in [section.key for section in build_page([trial], trial).sections]
 
 
-@pytest.mark.parametrize(("job", "has_rounds"), [({}, False), (ROUNDS, True), ({"barrier": True}, False)])
+@pytest.mark.parametrize(("job", "has_rounds"), [({}, False), (ROUNDS, True), ({"barrier": True}, True)])
 def test_a_report_has_columns_of_rounds_where_a_job_repeats(
     tmp_path: Path, job: dict[str, Any], has_rounds: bool
 ) -> None:
@@ -72,7 +72,7 @@ def test_chunks_that_never_completed_keep_the_curve_of_completion_below_the_whol
     trial = stored(tmp_path, {}, broken=True)
     plot = drawn("cdf", trial, [trial])
     assert plot is not None
-    assert plot.figure.data[0].y[-1] == pytest.approx(100 * 55 / 56, abs=1e-4)
+    assert plot.figure.data[0].y[-1] == pytest.approx(100 * 55 / 56, abs=1e-3)
     assert "below 100 %" in plot.caption
 
 

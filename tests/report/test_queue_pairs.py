@@ -1,7 +1,8 @@
 import pytest
 
+from fabricbench.report.documents.queue_pairs import queue_pairs_table
 from fabricbench.report.output.number_selection import ChoiceError, choose
-from fabricbench.report.terminal.queue_pairs import listing
+from fabricbench.report.terminal.text_table import render
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,8 @@ def test_a_wrong_choice_says_what_is_allowed(text: str, message: str) -> None:
 
 
 def test_the_list_names_ranks_hosts_and_ports() -> None:
-    lines = listing([(0, "test", 0, 0, 0, 1, "host0", "host6", "10.0.0.1", "10.0.0.7", 49976)]).splitlines()
+    pair = (0, "test", 0, 0, 0, 1, "host0", "host6", "10.0.0.1", "10.0.0.7", 49976)
+    lines = render(queue_pairs_table([pair]), colour=False).splitlines()
     assert lines[-1].split() == [
         "0",
         "test",

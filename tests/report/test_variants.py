@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.report.stored import store_variants
 
-from fabricbench.report.documents.table import Table
-from fabricbench.report.html.page_parts import NotePart, Page, Section
+from fabricbench.report.documents.table import Note, Table
+from fabricbench.report.html.page_parts import Page, Section
 from fabricbench.report.html.run_page import build_page
 from fabricbench.report.html.sections.variant_details import MAX_OTHERS
 from fabricbench.results.job_reports import reports_of_run
@@ -51,7 +51,7 @@ def test_the_page_begins_with_the_ratios(trials: list[Trial]) -> None:
         ("1.100", "bad", "#variant-ecmp"),
         ("1.200", "bad", "#variant-spray"),
     ]
-    notes = [part.text for part in found.parts if isinstance(part, NotePart)]
+    notes = [part.text for part in found.parts if isinstance(part, Note)]
     assert notes == [
         f"{name}: completion time {ratio} times that of ideal (less is better)."
         for name, ratio in (("ecmp", "1.100"), ("spray", "1.200"))

@@ -57,6 +57,22 @@ def test_the_address_that_is_printed_becomes_a_cookie(reader: TestClient) -> Non
     assert (wrong.headers["location"], "set-cookie" in wrong.headers) == ("/?denied", False)
 
 
+def test_any_page_logs_in_by_the_token_in_its_address(reader: TestClient) -> None:
+    browser = {"Authorization": "", "Accept": "text/html"}
+
+    def opened(address: str) -> tuple[int, str, bool]:
+        answer = reader.get(address, headers=browser, follow_redirects=False)
+        return answer.status_code, answer.headers["location"], "set-cookie" in answer.headers
+
+    address = "/trials/00aa11bb22cc/links?where=from:eq:leaf0"
+    kept = "/trials/00aa11bb22cc/links?where=from%3Aeq%3Aleaf0"
+    assert opened(f"{address}&token={TOKEN}") == (303, kept, True)
+    assert reader.get("/api/v1/about", headers={"Authorization": ""}).status_code == 200
+    assert opened(f"{address}&token=wrong") == (303, "/?denied", False)
+    # Two slashes would begin the address of another server.
+    assert opened(f"http://testserver//elsewhere.example/x?token={TOKEN}")[1] == "/elsewhere.example/x"
+
+
 def logged_in(client: TestClient) -> str:
     """Log in and return the header that a browser would send from then on."""
     client.cookies.clear()

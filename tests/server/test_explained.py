@@ -62,6 +62,30 @@ def test_a_plan_and_a_configuration_are_read_next_to_the_results(tmp_path: Path,
     assert found["verdict"].startswith(f"{found['causes'][0]['cause']}: ")
 
 
+def test_a_table_and_the_logs_of_its_run_may_be_separate(client: TestClient) -> None:
+    whole = (DIAGNOSED / "nccl-one-adapter-log.txt").read_text().splitlines(keepends=True)
+    is_logged = ["NCCL INFO" in line for line in whole]
+    log, table = (
+        {
+            "name": name,
+            "text": "".join(line for line, logged in zip(whole, is_logged, strict=True) if logged == is_log),
+        }
+        for name, is_log in (("nccl.log", True), ("table.txt", False))
+    )
+    found = answer(client, [log, table], rate="400Gbps")
+    together = answer(client, pasted(DIAGNOSED / "nccl-one-adapter-log.txt"), rate="400Gbps")
+    assert found["causes"][0]["cause"] == together["causes"][0]["cause"] == "few-adapters"
+    assert [point["busbw_gb_per_s"] for point in found["results"]] == [
+        point["busbw_gb_per_s"] for point in together["results"]
+    ]
+    assert [(each["name"], each["kind"]) for each in found["inputs"]] == [
+        ("table.txt", "results"),
+        ("nccl.log", "results"),
+    ]
+    alone = answer(client, [table], rate="400Gbps")
+    assert alone["adapters"] != found["adapters"] == together["adapters"]
+
+
 def test_graphs_of_nccl_are_compared_with_those_of_the_cluster(client: TestClient) -> None:
     graphs = CONFIGURATION.parent / "nccl_graphs.xml"
     found = answer(client, pasted(TWO_SERVERS, graphs), cluster="dgx-h100", servers=1)
@@ -81,6 +105,8 @@ def test_results_are_compared_with_a_cluster(client: TestClient) -> None:
     found = answer(client, files, cluster="dgx-h100", servers=2)
     assert found["expected_source"] == "2 x dgx-h100, rail-optimised, NCCL 2.30, flow model"
     assert found["causes"][0]["cause"] == "reordering"
+    names = [str(trace.get("name")) for trace in found["figure"]["data"]]
+    assert {"expected, all-reduce, 16 ranks", "measured, in-place"} <= set(names)
 
 
 def test_counters_are_evidence_and_grow_since_earlier_ones(client: TestClient) -> None:

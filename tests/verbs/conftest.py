@@ -35,17 +35,30 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def process(library: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a program with that adapter, which has read its modules once and forks for each question."""
+    paths = f"{REPOSITORY / 'python'}:{REPOSITORY}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.verbs.one_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths, "LD_LIBRARY_PATH": str(library)},
+    ) as running:
+        yield running
+
+
 @pytest.fixture
-def ask(library: Path) -> Ask:
+def ask(process: subprocess.Popen[str]) -> Ask:
     """Give what asks a process with that adapter, in an environment."""
 
     def asked(*what: Any, **environment: str) -> dict[str, Any]:
-        paths = f"{REPOSITORY / 'python'}:{REPOSITORY}"
-        given = os.environ | {"PYTHONPATH": paths, "LD_LIBRARY_PATH": str(library)} | environment
-        command = [sys.executable, "-m", "tests.verbs.one_process", json.dumps(what)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
-        assert done.returncode == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(f"{json.dumps([environment, *what])}\n")
+        process.stdin.flush()
+        told: dict[str, Any] = json.loads(process.stdout.readline())
         return told
 
     return asked

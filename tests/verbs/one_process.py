@@ -1,8 +1,9 @@
-"""In a process whose libibverbs is that of `adapter.c`: runs of two agents, and what becomes of failures."""
+"""In processes whose libibverbs is that of `adapter.c`: runs of two agents, and what becomes of failures."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -88,15 +89,29 @@ def check(address: str) -> dict[str, Any]:
     return {"drivers": [_core.drivers()["verbs"], _core.drivers(address)["verbs"]]}
 
 
+ASKED: dict[str, Callable[..., dict[str, Any]]] = {
+    "carry_out": carry_out,
+    "stamp": stamp,
+    "fail": fail,
+    "lose": lose,
+    "refuse": refuse,
+    "check": check,
+}
+
+
+def answer(line: str) -> None:
+    """Write what a function returns with an environment, in a process of its own; an empty line if it fails."""
+    environment, what, *arguments = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.environ.update(environment)
+        sys.stdout.write(json.dumps(ASKED[what](*arguments)))
+        sys.exit()
+    os.waitpid(child, 0)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    what, *arguments = json.loads(sys.argv[1])
-    asked: dict[str, Callable[..., dict[str, Any]]] = {
-        "carry_out": carry_out,
-        "stamp": stamp,
-        "fail": fail,
-        "lose": lose,
-        "refuse": refuse,
-        "check": check,
-    }
-    told = asked[what](*arguments)
-    sys.stdout.write(json.dumps(told))
+    for each in sys.stdin:
+        answer(each)

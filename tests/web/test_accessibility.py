@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
-from tests.web.axe import serious
-from tests.web.conftest import PATIENCE_MS, TOKEN, Served, serving_trials
+from playwright.sync_api import BrowserContext, Page, expect
+from tests.web.axe import serious, serious_in_dark
+from tests.web.conftest import Served, serving_trials
 from tests.web.test_trials import VIEWS
 
 from fabricbench.plan.document.shipped import shipped_plans
@@ -38,46 +38,38 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture(params=["light", "dark"], scope="module")
-def reader(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page that has shown the token, in one of the colour schemes."""
-    context = browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme=request.param)
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    page.goto(f"{served.address}/?token={TOKEN}")
-    yield page
-    context.close()
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothingserious(reader: Page, served: Served, name: str) -> None:
+def test_axe_finds_nothing_serious(page: Page, served: Served, name: str) -> None:
     path = PAGES[name].format(
         congested=served.congested.id,
         clear=served.clear.id,
-        run=_a_run(reader, served),
+        run=_a_run(page, served),
         suite=Workspace.open(served.root).find(served.clear.id).facts.suite,
     )
-    reader.goto(f"{served.address}{path}")
-    expect(reader.locator("main :is(h1, h2)").first).to_be_visible()
-    reader.wait_for_load_state("networkidle")
-    expect(reader.locator(".figure[data-drawn=false]")).to_have_count(0)
-    assert serious(reader) == []
+    page.goto(f"{served.address}{path}")
+    expect(page.locator("main :is(h1, h2)").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    expect(page.locator(".figure[data-drawn=false]")).to_have_count(0)
+    assert serious(page) == []
+    assert serious_in_dark(page) == []
 
 
-def test_axe_finds_nothing_serious_where_the_token_is_asked_for(browser: Browser, served: Served) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 860})
+def test_axe_finds_nothing_serious_where_the_token_is_asked_for(
+    context: BrowserContext, served: Served
+) -> None:
     page = context.new_page()
     page.goto(served.address)
     expect(page.get_by_label("Token")).to_be_visible()
     assert serious(page) == []
-    context.close()
 
 
-def test_axe_is_heard_when_it_finds_something(reader: Page, served: Served) -> None:
-    reader.goto(f"{served.address}/hosts")
-    expect(reader.locator("h1")).to_be_visible()
-    reader.evaluate("document.querySelector('h1').innerHTML = '<img src=/favicon.svg>'")
-    assert any("image-alt" in each for each in serious(reader))
+def test_axe_is_heard_when_it_finds_something(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/hosts")
+    expect(page.locator("h1")).to_be_visible()
+    page.evaluate("document.querySelector('h1').innerHTML = '<img src=/favicon.svg>'")
+    assert any("image-alt" in each for each in serious(page))
+    page.evaluate("document.querySelector('h1').innerHTML = '<b style=color:#333>Hosts</b>'")
+    assert any("color-contrast" in each for each in serious_in_dark(page))
 
 
 def _a_run(page: Page, served: Served) -> str:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from tests.support.loopback import Loopback, build
 from tests.support.samples import PLAN
-from tests.web.conftest import TOKEN, serving
+from tests.web.conftest import log_in, serving
 
 from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
@@ -47,9 +47,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture
 def page(context: BrowserContext, lab: Lab) -> Page:
-    page = context.new_page()
-    page.goto(f"{lab.address}/?token={TOKEN}")
-    return page
+    log_in(context, lab.address)
+    return context.new_page()
 
 
 def test_trials_of_both_are_listed_filtered_and_compared(page: Page, lab: Lab) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
-import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.server.conftest import TOKEN
-from tests.server.live import Live, live
+from playwright.sync_api import BrowserContext, expect
+from tests.server.live import live
 from tests.support.campaigns import CAMPAIGN, known, made, measured, written
-from tests.web.axe import serious
-from tests.web.conftest import PATIENCE_MS
+from tests.web.axe import serious, serious_in_dark
+from tests.web.conftest import PATIENCE_MS, log_in
 
 from fabricbench.store.campaigns import CampaignState, note_campaign
 
@@ -25,7 +20,7 @@ STATE = CampaignState("ecn-thresholds", "running", 2_000, 100, 1_102, 1, 61.4, 9
 def test_a_campaign_is_followed_on_the_page_of_runs(context: BrowserContext, tmp_path: Path) -> None:
     page = context.new_page()
     with live(tmp_path) as server:
-        page.goto(f"{server.address}/?token={TOKEN}")
+        log_in(context, server.address)
         page.goto(f"{server.address}/runs")
         expect(page.get_by_text("No trial has run in this workspace")).to_be_visible()
         expect(page.get_by_role("table", name="Campaigns")).to_have_count(0)
@@ -42,13 +37,12 @@ def test_a_campaign_is_followed_on_the_page_of_runs(context: BrowserContext, tmp
         expect(row).to_contain_text("2,000 of 2,000")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_a_campaign_tells_what_its_factors_do(
-    browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
-) -> None:
+def test_the_page_of_a_campaign_tells_what_its_factors_do(context: BrowserContext, tmp_path: Path) -> None:
     file = written(tmp_path, CAMPAIGN)
     known(file, measured(file, tmp_path / "lab", made))
-    with live(tmp_path / "lab") as server, opened(browser, server, scheme) as page:
+    page = context.new_page()
+    with live(tmp_path / "lab") as server:
+        log_in(context, server.address)
         page.goto(f"{server.address}/runs")
         page.get_by_role("table", name="Campaigns").get_by_role("link", name="acknowledge").focus()
         page.keyboard.press("Enter")
@@ -72,13 +66,18 @@ def test_the_page_of_a_campaign_tells_what_its_factors_do(
         page.get_by_role("option", name="Deepest queue").click()
         expect(page).to_have_url(re.compile("metric=queue_max_bytes"))
         expect(page.get_by_role("heading", name="effect of each factor")).to_contain_text("queue")
+        assert serious_in_dark(page) == []
 
 
-def test_the_page_says_what_is_missing_and_follows_what_comes(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_says_what_is_missing_and_follows_what_comes(
+    context: BrowserContext, tmp_path: Path
+) -> None:
     file = written(tmp_path, CAMPAIGN)
     workspace = measured(file, tmp_path / "lab", lambda *_: None)
     known(file, workspace, state="running", finished=0, percent=0.0, left_s=90.0)
-    with live(tmp_path / "lab") as server, opened(browser, server, "light") as page:
+    page = context.new_page()
+    with live(tmp_path / "lab") as server:
+        log_in(context, server.address)
         page.goto(f"{server.address}/campaigns/acknowledge")
         expect(page.get_by_text("No trial has a record yet")).to_be_visible()
         expect(page.get_by_role("table", name="Trials without a record").get_by_role("row")).to_have_count(19)
@@ -95,14 +94,3 @@ def test_the_page_says_what_is_missing_and_follows_what_comes(browser: Browser, 
         expect(page.get_by_text("The list of its trials is missing")).to_be_visible()
         page.goto(f"{server.address}/campaigns/nothing.at.all")
         expect(page.get_by_text('no campaign "nothing.at.all" has run here')).to_be_visible()
-
-
-@contextmanager
-def opened(browser: Browser, server: Live, scheme: Literal["light", "dark"]) -> Iterator[Page]:
-    """Give a page that has shown the token."""
-    context = browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme=scheme)
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    page.goto(f"{server.address}/?token={TOKEN}")
-    yield page
-    context.close()

@@ -43,7 +43,8 @@ def write(page: Page, text: str) -> None:
     page.keyboard.insert_text(text)
 
 
-def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> None:
+def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page, served: Served) -> None:
+    page.goto(served.address)
     page.get_by_role("link", name="Configure", exact=True).click()
     # It opens with a plan that runs, and an empty one is not found fault with.
     expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
@@ -73,8 +74,8 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
 
 
-def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page) -> None:
-    page.get_by_role("link", name="Configure", exact=True).click()
+def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure")
     page.get_by_role("button", name="Blank plan").click()
     write(
         page,

@@ -34,7 +34,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(root, address, trial, trial)
 
 
-def test_the_form_gives_the_curve_of_the_command_line(page: Page) -> None:
+def test_the_form_gives_the_curve_of_the_command_line(page: Page, served: Served) -> None:
+    page.goto(served.address)
     page.get_by_role("link", name="Expected").click()
     expect(page.get_by_role("heading", name="What should my cluster give?")).to_be_visible()
     page.get_by_label("Servers").fill("2")

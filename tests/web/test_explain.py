@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.web.axe import serious
+from tests.web.conftest import Served
 
 MEASURED = Path(__file__).parents[1] / "measured"
 DIAGNOSED = MEASURED / "diagnosed"
@@ -13,9 +14,9 @@ CONFIGURATION = MEASURED.parent / "devices" / "samples" / "port_qos.json"
 
 
 @pytest.fixture
-def explain(page: Page) -> Page:
-    """The page, reached from the navigation."""
-    page.get_by_role("link", name="Explain").click()
+def explain(page: Page, served: Served) -> Page:
+    """The page."""
+    page.goto(f"{served.address}/explain")
     expect(page.get_by_role("button", name="Explain", exact=True)).to_be_disabled()
     return page
 

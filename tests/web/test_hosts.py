@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from tests.hosts.processes import Hosts
-from tests.server.conftest import TOKEN
 from tests.server.live import Live, live
 from tests.server.test_hosts_runs import LONG, PLAN
+from tests.web.conftest import log_in
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def page(context: BrowserContext, server: Live) -> Iterator[Page]:
     complaints: list[str] = []
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"{server.address}/?token={TOKEN}")
+    log_in(context, server.address)
     yield page
     assert complaints == []
 

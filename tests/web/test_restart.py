@@ -4,8 +4,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, expect
-from tests.server.conftest import TOKEN
 from tests.server.live import ENDLESS, live
+from tests.web.conftest import log_in
 
 
 def test_a_run_is_interrupted_by_the_death_of_the_server_and_resumed(
@@ -14,7 +14,7 @@ def test_a_run_is_interrupted_by_the_death_of_the_server_and_resumed(
     page = context.new_page()
     with live(tmp_path, "--workers", "1") as first:
         run = first.submit(ENDLESS)
-        page.goto(f"{first.address}/?token={TOKEN}")
+        log_in(context, first.address)
         page.goto(f"{first.address}/runs/{run}")
         expect(page.get_by_text("1 of 2", exact=True)).to_be_visible()
         port = str(urlsplit(first.address).port)

@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.web.conftest import TOKEN, Served, serving
+from tests.web.conftest import TOKEN, Served, log_in, serving
 
 import fabricbench as fb
 
@@ -153,51 +155,10 @@ def test_runs_are_folded_and_open_to_their_trials_in_place(page: Page, served: S
     expect(rows(page, "Trials")).to_have_count(2)
 
 
-def test_an_identical_plan_again_is_shown_as_such(tmp_path: Path, context: BrowserContext) -> None:
-    plan = fb.load("jct-alltoall").with_(data_size="1MB")
-    for each in (plan, plan, plan.with_(tag="again")):
-        fb.run(each, workspace=tmp_path / "lab")
-    with serving(tmp_path / "lab") as address:
-        page = context.new_page()
-        page.goto(f"{address}/?token={TOKEN}")
-        expect(page.get_by_text("same plan as")).to_be_visible()
-        expect(page.get_by_role("table", name="Runs")).to_contain_text("3 times, same results")
-        page.get_by_role("link", name=re.compile("same plan as")).click()
-        page.wait_for_url(re.compile("/runs/[0-9a-f]{12}$"))
-        expect(page.get_by_role("table", name="Results of the run").locator("tbody tr")).to_have_count(1)
-
-
-def test_a_list_is_kept_as_a_view_and_comes_back(tmp_path: Path, context: BrowserContext) -> None:
-    fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=tmp_path / "lab")
-    fb.run(fb.load("jct-alltoall").with_(data_size="4MB", name="other"), workspace=tmp_path / "lab")
-    with serving(tmp_path / "lab") as address:
-        page = context.new_page()
-        page.goto(f"{address}/?token={TOKEN}")
-        page.goto(f"{address}/trials?view=trials&plan=jct-alltoall&sort=data_size_bytes&order=asc")
-        metrics = page.get_by_role("combobox", name="Metrics")
-        metrics.fill("ideal_percent>1")
-        metrics.press("Enter")
-        page.wait_for_url(re.compile("where=ideal_percent"))
-        page.get_by_role("button", name="Views").click()
-        page.get_by_role("menuitem", name="Save this list").click()
-        page.get_by_role("dialog").get_by_label("Name").fill("small ones")
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("button", name="View: small ones")).to_be_visible()
-        page.goto(f"{address}/trials")
-        expect(page.get_by_text("3 trials in 2 runs")).to_be_visible()
-        page.get_by_role("button", name="Views").click()
-        page.get_by_role("menuitem", name="small ones").click()
-        expect(rows(page, "Trials")).to_have_count(2)
-        expect(rows(page, "Trials").first).to_contain_text("1 MB")
-        page.get_by_role("button", name="View: small ones").click()
-        page.get_by_role("menuitem", name="Delete view").click()
-        expect(page.get_by_role("button", name="Views", exact=True)).to_be_visible()
-        assert fb.workspace(tmp_path / "lab").trials(plan="jct-alltoall")
-
-
-def test_runs_are_ordered_by_their_columns_and_say_how_their_jobs_fare(
-    tmp_path: Path, context: BrowserContext
-) -> None:
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with two runs: of jobs that miss a criterion, and of two sizes with a tag."""
+    root = tmp_path_factory.mktemp("lists")
     jobs = [
         {"name": name, "collective": "all-to-all", "ranks": ranks, "data_size": "1MB"}
         for name, ranks in (("red", [0, 1, 4, 5]), ("blue", [2, 3, 6, 7]))
@@ -205,20 +166,51 @@ def test_runs_are_ordered_by_their_columns_and_say_how_their_jobs_fare(
     shape = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 1}
     plan = {"fabricbench": 1, "name": "tenants", "fabric": {"topology": shape}, "jobs": jobs, "solo": True}
     criteria = [{"metric": "ideal_percent", "min": 99}]
-    fb.run(fb.load({**plan, "criteria": criteria}), workspace=tmp_path / "lab")
-    fb.run(fb.load("jct-alltoall").with_(data_size="1MB", tag="lab"), workspace=tmp_path / "lab")
-    with serving(tmp_path / "lab") as address:
-        page = context.new_page()
-        page.goto(f"{address}/?token={TOKEN}")
-        runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
-        expect(runs.nth(0)).to_contain_text("jct-alltoall")
-        expect(runs.nth(0)).to_contain_text("lab")
-        expect(runs.nth(1)).to_contain_text("not met")
-        expect(runs.nth(1)).to_contain_text(re.compile(r"(red|blue) \d+\.\d %"))
-        page.get_by_role("button", name="Of ideal, %").click()
-        page.get_by_role("button", name="Of ideal, %").click()
-        expect(runs.nth(0)).to_contain_text("tenants")
-        page.wait_for_url(re.compile("sort=ideal_percent&order=asc"))
+    fb.run(fb.load({**plan, "criteria": criteria}), workspace=root)
+    fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
+    with serving(root) as address:
+        yield address
+
+
+def test_a_list_is_kept_as_a_view_and_comes_back(lists: str, context: BrowserContext) -> None:
+    log_in(context, lists)
+    page = context.new_page()
+    page.goto(f"{lists}/trials?view=trials&plan=jct-alltoall&sort=data_size_bytes&order=asc")
+    metrics = page.get_by_role("combobox", name="Metrics")
+    metrics.fill("ideal_percent>1")
+    metrics.press("Enter")
+    page.wait_for_url(re.compile("where=ideal_percent"))
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("menuitem", name="Save this list").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("small ones")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="View: small ones")).to_be_visible()
+    page.goto(f"{lists}/trials")
+    expect(page.get_by_text("5 trials in 2 runs")).to_be_visible()
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("menuitem", name="small ones").click()
+    expect(rows(page, "Trials")).to_have_count(2)
+    expect(rows(page, "Trials").first).to_contain_text("1 MB")
+    page.get_by_role("button", name="View: small ones").click()
+    page.get_by_role("menuitem", name="Delete view").click()
+    expect(page.get_by_role("button", name="Views", exact=True)).to_be_visible()
+
+
+def test_runs_are_ordered_by_their_columns_and_say_how_their_jobs_fare(
+    lists: str, context: BrowserContext
+) -> None:
+    log_in(context, lists)
+    page = context.new_page()
+    page.goto(lists)
+    runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
+    expect(runs.nth(0)).to_contain_text("jct-alltoall")
+    expect(runs.nth(0)).to_contain_text("lab")
+    expect(runs.nth(1)).to_contain_text("not met")
+    expect(runs.nth(1)).to_contain_text(re.compile(r"(red|blue) \d+\.\d %"))
+    page.get_by_role("button", name="Of ideal, %").click()
+    page.get_by_role("button", name="Of ideal, %").click()
+    expect(runs.nth(0)).to_contain_text("tenants")
+    page.wait_for_url(re.compile("sort=ideal_percent&order=asc"))
 
 
 def test_a_trial_is_found_and_opened_by_the_keyboard_alone(page: Page, served: Served) -> None:
@@ -365,18 +357,6 @@ def test_columns_of_a_wide_table_are_drawn_as_they_come_into_sight(page: Page, s
     assert abs(heading["x"] - last["x"]) < 2
 
 
-def test_failures_that_a_trial_ended_before_are_named(context: BrowserContext, tmp_path: Path) -> None:
-    failures = [{"at": "10s", "kind": "link-down", "link": "leaf0-spine1"}]
-    plan = fb.load("jct-alltoall").with_({"fabric.failures": failures}, data_size="1MB")
-    (trial,) = fb.run(plan, workspace=tmp_path)
-    with serving(tmp_path) as address:
-        page = context.new_page()
-        page.goto(f"{address}/?token={TOKEN}")
-        page.goto(f"{address}/trials/{trial.id}")
-        told = page.get_by_role("alert").filter(has_text="never happened")
-        expect(told).to_have_text("link down: leaf0-spine1 at 10 s never happened: the run had ended before")
-
-
 TENANTS = {
     "fabricbench": 1,
     "name": "tenants",
@@ -402,30 +382,73 @@ TENANTS = {
 }
 
 
+@dataclass(frozen=True)
+class Special:
+    """A server of special runs.
+
+    Attributes:
+        address: Of the server.
+        early: A trial that ended before a failure of its plan.
+        tenants: A trial of several jobs.
+    """
+
+    address: str
+    early: str
+    tenants: str
+
+
+@pytest.fixture(scope="module")
+def special(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Special]:
+    """Serve a run that ends before a failure, one of tenants, and at last one plan three times."""
+    root = tmp_path_factory.mktemp("special")
+    plan = fb.load("jct-alltoall").with_(data_size="1MB")
+    failures = [{"at": "10s", "kind": "link-down", "link": "leaf0-spine1"}]
+    (early,) = fb.run(plan.with_({"fabric.failures": failures}), workspace=root)
+    tenants = fb.run(fb.load(TENANTS), workspace=root)[-1]
+    for each in (plan, plan, plan.with_(tag="again")):
+        fb.run(each, workspace=root)
+    with serving(root) as address:
+        yield Special(address, early.id, tenants.id)
+
+
+def test_an_identical_plan_again_is_shown_as_such(special: Special, context: BrowserContext) -> None:
+    log_in(context, special.address)
+    page = context.new_page()
+    page.goto(special.address)
+    expect(page.get_by_text("same plan as")).to_be_visible()
+    expect(page.get_by_role("table", name="Runs")).to_contain_text("3 times, same results")
+    page.get_by_role("link", name=re.compile("same plan as")).click()
+    page.wait_for_url(re.compile("/runs/[0-9a-f]{12}$"))
+    expect(page.get_by_role("table", name="Results of the run").locator("tbody tr")).to_have_count(1)
+
+
+def test_failures_that_a_trial_ended_before_are_named(special: Special, context: BrowserContext) -> None:
+    log_in(context, special.address)
+    page = context.new_page()
+    page.goto(f"{special.address}/trials/{special.early}")
+    told = page.get_by_role("alert").filter(has_text="never happened")
+    expect(told).to_have_text("link down: leaf0-spine1 at 10 s never happened: the run had ended before")
+
+
 def test_of_several_jobs_the_failed_one_is_first_and_each_figure_is_of_its_job(
-    context: BrowserContext, tmp_path: Path
+    special: Special, context: BrowserContext
 ) -> None:
-    trial = fb.run(fb.load(TENANTS), workspace=tmp_path)[-1]
-    with serving(tmp_path) as address:
-        page = context.new_page()
-        page.goto(f"{address}/?token={TOKEN}")
-        page.goto(f"{address}/trials?view=trials&search=tenants")
-        row = rows(page, "Trials").filter(has_text="ring (1 of 2)")
-        expect(row.get_by_text("ring 58.7 %")).to_be_visible()
-        expect(row.get_by_role("cell").nth(7)).to_have_text("8")
-        page.goto(f"{address}/trials/{trial.id}/summary")
-        expect(page.get_by_text("ring: not met", exact=True)).to_be_visible()
-        tiles = page.get_by_role("region", name=re.compile("^Job "))
-        expect(tiles.nth(0)).to_contain_text("ring")
-        expect(tiles.nth(0)).to_contain_text("58.7 % of its bandwidth alone")
-        expect(tiles.nth(0)).to_contain_text("Share of the ideal [%] at least 99")
-        expect(tiles.nth(1)).to_contain_text("noisy")
-        expect(page.get_by_role("region", name="Whole fabric")).to_contain_text("Frames lost")
-        page.get_by_role("button", name=re.compile(r"^All \d+ metrics$")).click()
-        ends = page.get_by_role("table", name="At the endpoints: post to completion")
-        expect(ends.get_by_role("columnheader").nth(1)).to_have_text("ring")
-        expect(page.get_by_role("region", name="Likely cause, job noisy")).to_be_visible()
-        expect(
-            page.get_by_role("link", name="Try: more queue pairs for each rank pair").first
-        ).to_be_visible()
-        page.close()
+    log_in(context, special.address)
+    page = context.new_page()
+    page.goto(f"{special.address}/trials?view=trials&search=tenants")
+    row = rows(page, "Trials").filter(has_text="ring (1 of 2)")
+    expect(row.get_by_text("ring 58.7 %")).to_be_visible()
+    expect(row.get_by_role("cell").nth(7)).to_have_text("8")
+    page.goto(f"{special.address}/trials/{special.tenants}/summary")
+    expect(page.get_by_text("ring: not met", exact=True)).to_be_visible()
+    tiles = page.get_by_role("region", name=re.compile("^Job "))
+    expect(tiles.nth(0)).to_contain_text("ring")
+    expect(tiles.nth(0)).to_contain_text("58.7 % of its bandwidth alone")
+    expect(tiles.nth(0)).to_contain_text("Share of the ideal [%] at least 99")
+    expect(tiles.nth(1)).to_contain_text("noisy")
+    expect(page.get_by_role("region", name="Whole fabric")).to_contain_text("Frames lost")
+    page.get_by_role("button", name=re.compile(r"^All \d+ metrics$")).click()
+    ends = page.get_by_role("table", name="At the endpoints: post to completion")
+    expect(ends.get_by_role("columnheader").nth(1)).to_have_text("ring")
+    expect(page.get_by_role("region", name="Likely cause, job noisy")).to_be_visible()
+    expect(page.get_by_role("link", name="Try: more queue pairs for each rank pair").first).to_be_visible()

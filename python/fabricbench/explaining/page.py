@@ -20,8 +20,8 @@ from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.importing import AS_EXPECTED, CONFIDENCE
 from fabricbench.report.documents.numbers import number
-from fabricbench.report.documents.table import Cell, Column, Row, Table
-from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
+from fabricbench.report.documents.table import Cell, Column, Note, Row, Table
+from fabricbench.report.html.page_parts import Answer, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.words import data_size
 
@@ -112,7 +112,7 @@ def _bandwidth_parts(explanation: FileExplanation) -> list[Part]:
     plot: list[Part] = [PlotPart("measured", drawn)] if drawn else []
     table: list[Part] = [result_table(explanation)] if explanation.case.points else []
     lines = [*warnings(explanation), *shortfall_lines(explanation), *fabric_lines(explanation)]
-    return [*plot, *table, *map(NotePart, lines)]
+    return [*plot, *table, *map(Note, lines)]
 
 
 def _cause_parts(explanation: FileExplanation) -> list[Part]:
@@ -130,4 +130,4 @@ def _cause_parts(explanation: FileExplanation) -> list[Part]:
         for suspect in shown
     ]
     caption = f"Less likely: {', '.join(suspect.cause for suspect in others)}." if others else ""
-    return [Table(columns, rows, caption)] if rows else [NotePart(NO_CAUSE)]
+    return [Table(columns, rows, caption)] if rows else [Note(NO_CAUSE)]

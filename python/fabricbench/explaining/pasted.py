@@ -24,8 +24,8 @@ from fabricbench.plan.devices.read import SONIC, ReadOptions, read_device
 from fabricbench.plan.devices.switch_config import override_of
 from fabricbench.plan.jobs.library import NCCL_VERSION
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.documents.table import Table
-from fabricbench.report.html.page_parts import NotePart, PlotPart
+from fabricbench.report.documents.table import Note, Table
+from fabricbench.report.html.page_parts import PlotPart
 from fabricbench.runner import loading
 
 _PLAN: Final = re.compile(rb"(?m)^fabricbench:\s*\d")
@@ -89,12 +89,11 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         given: Values of the user.
 
     Raises:
-        MeasuredError: A file cannot be read, or there are no results, or several.
+        MeasuredError: A file cannot be read, or there are no results, or several tables of them.
         PlanError: The plan, the cluster, the configuration or a value is not allowed.
     """
     by_kind = _sorted(files, given.facts)
-    results = _only(by_kind.results, "results", "the output of a benchmark, or NCCL's log")
-    if results is None:
+    if not by_kind.results:
         raise MeasuredError(
             files[0].name,
             None,
@@ -102,6 +101,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
             "the output of a benchmark, or NCCL's log",
             "add what nccl-tests, perftest or NCCL printed; the other files say more about it",
         )
+    of_run = _of_one_run(by_kind.results, given.facts)
     configuration = _only(by_kind.configurations, "configurations", "that of one switch")
     fragment = None
     if configuration is not None:
@@ -119,12 +119,13 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
         given.uplinks,
         [] if graphs is None else graphs_of(graphs.data, graphs.name),
     )
-    explanation = explanation_of(results, options, None)
+    explanation = explanation_of(_joined(of_run), options, None)
     page = explanation_page(explanation)
     parts = [part for section in page.sections[:1] for part in section.parts]
     plots = [part.plot for part in parts if isinstance(part, PlotPart)]
     tables = [part for part in parts if isinstance(part, Table)]
-    inputs = [(results, "results", page.focus.partition(": ")[2])]
+    inputs = [(of_run[0], "results", page.focus.partition(": ")[2])]
+    inputs += [(source, "results", "log of the run") for source in of_run[1:]]
     inputs += [
         (source, "counters", f"{switch.switch}: {', '.join(switch.forms)}")
         for source, switch in zip(by_kind.counters, switches, strict=True)
@@ -145,7 +146,7 @@ def explained(files: Sequence[Source], before: Sequence[Source], given: Given) -
             for answer in page.answers
             if answer.section == BANDWIDTH
         ],
-        "notes": [part.text for part in parts if isinstance(part, NotePart)],
+        "notes": [part.text for part in parts if isinstance(part, Note)],
         "configuration_notes": list(fragment.warnings) if fragment else [],
         "table": asdict(tables[0]) if tables else None,
         "figure": {**json.loads(plots[0].json()), "caption": plots[0].caption} if plots else None,
@@ -186,6 +187,27 @@ def _is_counters(source: Source, facts: UserFacts) -> bool:
     return False
 
 
+def _of_one_run(results: Sequence[Source], facts: UserFacts) -> Sequence[Source]:
+    """Return the output of a run: its table, if there is one, and its logs.
+
+    Raises:
+        MeasuredError: There are several tables.
+    """
+    if len(results) == 1:
+        return results
+    has_table = [bool(read_facts(source, user_facts=facts).tables) for source in results]
+    tables = [source for source, has in zip(results, has_table, strict=True) if has]
+    _only(tables, "results", "the table of one benchmark, with NCCL's logs of its run")
+    return [*tables, *(source for source, has in zip(results, has_table, strict=True) if not has)]
+
+
+def _joined(of_run: Sequence[Source]) -> Source:
+    """Return the output of a run as one file; the table is in front, so that its lines have their numbers."""
+    if len(of_run) == 1:
+        return of_run[0]
+    return Source(" + ".join(source.name for source in of_run), b"\n".join(source.data for source in of_run))
+
+
 def _only(sources: Sequence[Source], kind: str, allowed: str) -> Source | None:
     """Return the one file of a kind; none without any.
 
@@ -194,8 +216,9 @@ def _only(sources: Sequence[Source], kind: str, allowed: str) -> Source | None:
     """
     if len(sources) > 1:
         names = ", ".join(source.name for source in sources)
-        hint = "remove the others; a log and a table of one run belong into one file"
-        raise MeasuredError(sources[1].name, None, f"several files of {kind}: {names}", allowed, hint)
+        raise MeasuredError(
+            sources[1].name, None, f"several files of {kind}: {names}", allowed, "remove the others"
+        )
     return next(iter(sources), None)
 
 

@@ -14,18 +14,17 @@ def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[fl
     Args:
         values: Any order; nulls are dropped.
         max_points: Maximum number of points (at least 3); of more values, the lowest and highest ones are all
-            included, and those between are taken evenly by rank.
+            included, and those between are taken evenly by rank. Equal values are one point.
 
     Returns:
         The values, ascending; for each the percentage of values not above its rank; whether any was left out.
     """
     ordered = values.drop_nulls().sort()
     count = len(ordered)
-    if count <= max_points:
-        ranks = range(count)
-        return ordered.to_list(), [100 * (rank + 1) / count for rank in ranks], False
-    drawn_ranks = _drawn_ranks(count, max_points)
-    return ordered.gather(drawn_ranks).to_list(), [100 * (rank + 1) / count for rank in drawn_ranks], True
+    reduced = count > max_points
+    ranks = _drawn_ranks(count, max_points) if reduced else list(range(count))
+    drawn = dict(zip(ordered.gather(ranks), ranks, strict=True))
+    return list(drawn), [100 * (rank + 1) / count for rank in drawn.values()], reduced
 
 
 def _drawn_ranks(count: int, max_points: int) -> list[int]:

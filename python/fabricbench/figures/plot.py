@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabricbench.figures.scales import TimeScale
+from fabricbench.figures.theme import TEMPLATE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -26,6 +27,9 @@ class Plot:
     caption: str
     reduced: bool = False
     time_scale: TimeScale | None = None
+
+    def __post_init__(self) -> None:
+        self.figure.layout.template = TEMPLATE
 
     def json(self) -> str:
         """Return the figure as JSON for an HTML `script` element, without any `<`."""

@@ -1,6 +1,6 @@
 """File of Plotly's JavaScript library that draws our figures in reports and in the web application.
 
-`make build` copies the bundle for Cartesian axes, a third of the whole library, next to this module. A tree
+`make build` puts the part of the library with the traces in use, a quarter of the whole, next to this module. A tree
 without it uses the library of the Python package `plotly`.
 """
 
@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
-_BUNDLE: Final = Path(__file__).with_name("plotly-cartesian.min.js")
+_BUNDLE: Final = Path(__file__).with_name("plotly.min.js")
 
 
 def plotly_script_file() -> Path:

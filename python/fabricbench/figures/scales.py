@@ -25,6 +25,12 @@ class TimeScale:
         return "–" if time_ps is None else f"{significant(time_ps / self.ps)} {self.unit}"
 
 
+def percent(share: float) -> float:
+    """Return a share of 0 to 1 as the percentage of a heat map: one decimal, and none for a whole number."""
+    tenths = round(1000 * share)
+    return tenths / 10 if tenths % 10 else tenths // 10
+
+
 def time_scale(longest_ps: float | None) -> TimeScale:
     """Choose the largest unit in which `longest_ps` is 1 or more (ps for 0 or None)."""
     fitting = [unit for unit in _TIME_UNITS if unit[1] <= (longest_ps or 0)]

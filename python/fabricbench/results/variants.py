@@ -68,11 +68,6 @@ class VersusRow:
         return ratio_verdict(self.metric, result.value, TOLERANCE)
 
 
-def compared_jobs(jobs: Sequence[JobReport]) -> list[JobReport]:
-    """Return the jobs that are compared: those of plans with variants, without jobs alone."""
-    return [job for job in jobs if is_compared(job)]
-
-
 def is_compared(job: JobReport) -> bool:
     """Return whether a job is of a variant that is compared with others, and not alone."""
     return job.trial.facts.reference is not None and not is_solo(job.trial.facts.variant)
@@ -80,7 +75,7 @@ def is_compared(job: JobReport) -> bool:
 
 def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
     """Return the variants of one run side by side, by data size and then by job, in the order of the plan."""
-    ordered = sorted(compared_jobs(jobs), key=lambda job: job.trial.facts.position)
+    ordered = sorted(filter(is_compared, jobs), key=lambda job: job.trial.facts.position)
     names = list(dict.fromkeys(job.summary.job for job in ordered))
     axes = {text: index for index, text in enumerate(dict.fromkeys(job.axes for job in ordered))}
 

@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
@@ -129,19 +130,34 @@ def _logged_in(response: Response, user: str, request: Request, state: ServerSta
     return response
 
 
+Token = Annotated[str | None, Query(max_length=1000, description="Logs in, as in the printed address.")]
+
+
 @pages.get("/", response_model=None)
-def start_page(
-    request: Request, state: State, token: Annotated[str | None, Query(max_length=1000)] = None
-) -> Response:
+def start_page(request: Request, state: State, token: Token = None) -> Response:
+    """Serve the web application."""
+    if token is None and not (state.settings.static / "index.html").is_file():
+        return HTMLResponse(_without_application())
+    return _page(request, state, token)
+
+
+def _page(request: Request, state: ServerState, token: str | None) -> Response:
     """Serve the web application; with a token in the address, log in and take it out of there."""
-    if token is not None:
-        _throttle(request, state)
-        user = user_of(token, state.settings)
-        if user is None:
-            return RedirectResponse("/?denied", 303)
-        return _logged_in(RedirectResponse("/", 303), user, request, state)
-    index = state.settings.static / "index.html"
-    return FileResponse(index) if index.is_file() else HTMLResponse(_without_application())
+    if token is None:
+        return FileResponse(state.settings.static / "index.html", headers={"Cache-Control": "no-cache"})
+    _throttle(request, state)
+    user = user_of(token, state.settings)
+    if user is None:
+        return RedirectResponse("/?denied", 303)
+    return _logged_in(RedirectResponse(_without_token(request), 303), user, request, state)
+
+
+def _without_token(request: Request) -> str:
+    """Return the address of a request on this server without its token."""
+    # An address with two slashes in front would be that of another server.
+    path = "/" + quote(request.scope["path"].lstrip("/"))
+    others = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+    return f"{path}?{urlencode(others)}" if others else path
 
 
 @pages.get("/vendor/plotly.min.js")
@@ -152,15 +168,17 @@ def plotly_script() -> Response:
 
 
 @pages.get("/{path:path}", response_model=None)
-def static_file(path: str, state: State, accept: Annotated[str, Header()] = "") -> Response:
+def static_file(
+    path: str, request: Request, state: State, token: Token = None, accept: Annotated[str, Header()] = ""
+) -> Response:
     """Serve a file of the web application, and its start page for any address that a browser opens."""
     file = _file_in(state.settings.static, path)
     if file is not None:
         cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
         return FileResponse(file, headers={"Cache-Control": cache})
-    index = state.settings.static / "index.html"
-    if "text/html" in accept and not path.startswith(_NOT_PAGES) and index.is_file():
-        return FileResponse(index, headers={"Cache-Control": "no-cache"})
+    is_page = "text/html" in accept and not path.startswith(_NOT_PAGES)
+    if is_page and (state.settings.static / "index.html").is_file():
+        return _page(request, state, token)
     raise error_404(f"nothing at /{path[:100]}")
 
 

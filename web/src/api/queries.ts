@@ -5,6 +5,7 @@
 import {
   keepPreviousData,
   type QueryClient,
+  queryOptions,
   useMutation,
   useQuery,
   useQueryClient,
@@ -86,11 +87,10 @@ function previousOf(resource: Record<string, string>) {
 
 export const useAbout = () => server.useQuery('get', '/api/v1/about', {}, { staleTime: HOUR });
 
+export const metricsQuery = server.queryOptions('get', '/api/v1/metrics', {}, { staleTime: HOUR });
+
 /** Declarations of all metrics, in the order of output; empty until the server has responded. */
-export function useMetrics(): readonly Metric[] {
-  const { data } = server.useQuery('get', '/api/v1/metrics', {}, { staleTime: HOUR });
-  return data?.metrics ?? NO_METRICS;
-}
+export const useMetrics = (): readonly Metric[] => useQuery(metricsQuery).data?.metrics ?? NO_METRICS;
 
 const NO_METRICS: readonly Metric[] = [];
 
@@ -149,8 +149,10 @@ export const useViewDeleting = () =>
     VIEWS,
   );
 
-export const useTrial = (id: string) =>
-  server.useQuery('get', '/api/v1/trials/{trial_id}', { params: { path: { trial_id: id } } });
+export const trialQuery = (id: string) =>
+  server.queryOptions('get', '/api/v1/trials/{trial_id}', { params: { path: { trial_id: id } } });
+
+export const useTrial = (id: string) => useQuery(trialQuery(id));
 
 type RowsQuery = QueryOf<'/api/v1/trials/{trial_id}/tables/{table}'>;
 type TableName = components['schemas']['TableName'];
@@ -165,21 +167,25 @@ export const rowsOf = (id: string, table: string, query: RowsQuery, signal: Abor
   ) as Promise<TablePage>;
 
 /** First rows of the port map of a trial. */
-export const usePortMap = (id: string) =>
-  server.useQuery(
+export const portMapQuery = (id: string) =>
+  server.queryOptions(
     'get',
     '/api/v1/trials/{trial_id}/port-map',
     { params: { path: { trial_id: id } } },
     { staleTime: HOUR },
   );
 
-export const useFigures = (id: string, enabled = true) =>
-  server.useQuery(
+export const usePortMap = (id: string) => useQuery(portMapQuery(id));
+
+export const figuresQuery = (id: string) =>
+  server.queryOptions(
     'get',
     '/api/v1/trials/{trial_id}/figures',
     { params: { path: { trial_id: id } } },
-    { staleTime: HOUR, enabled },
+    { staleTime: HOUR },
   );
+
+export const useFigures = (id: string, enabled = true) => useQuery({ ...figuresQuery(id), enabled });
 
 type FigureQuery = QueryOf<'/api/v1/trials/{trial_id}/figures/{name}'>;
 
@@ -190,7 +196,7 @@ export type TimeRange = Record<'from_ps' | 'to_ps', number>;
 export type ChunkFilter = Pick<FigureQuery, 'job' | 'rank' | 'status'>;
 
 /** Figure of a trial, with the range that it was drawn for; null is the whole run. */
-export function useFigure(
+export function figureQuery(
   id: string,
   name: FigureName['name'],
   range: TimeRange | null,
@@ -198,7 +204,7 @@ export function useFigure(
 ) {
   const resource = { trial_id: id, name };
   const init = { params: { path: resource, query: { ...range, ...filter } } };
-  return useQuery({
+  return queryOptions({
     queryKey: ['get', '/api/v1/trials/{trial_id}/figures/{name}', init],
     queryFn: async ({ signal }) => ({
       ...(await content(api.GET('/api/v1/trials/{trial_id}/figures/{name}', { ...init, signal }))),
@@ -209,6 +215,8 @@ export function useFigure(
     placeholderData: previousOf(resource),
   });
 }
+
+export const useFigure = (...query: Parameters<typeof figureQuery>) => useQuery(figureQuery(...query));
 
 export const useRuns = () => server.useQuery('get', '/api/v1/runs', {}, { refetchInterval: 3_000 });
 
@@ -252,25 +260,29 @@ export const useCampaignPareto = (
 /** Hosts of the server, whose agents it polls while a page shows them. */
 export const useHosts = () => server.useQuery('get', '/api/v1/hosts', {}, { refetchInterval: 5_000 });
 
+export const runQuery = (id: string) =>
+  server.queryOptions('get', '/api/v1/runs/{run_id}', { params: { path: { run_id: id } } });
+
 /** A run, polled in addition to its events in case their stream breaks. */
 export const useRun = (id: string) =>
-  server.useQuery(
-    'get',
-    '/api/v1/runs/{run_id}',
-    { params: { path: { run_id: id } } },
-    {
-      refetchInterval: ({ state }) => (state.data && FINAL_STATES.includes(state.data.state) ? false : 4_000),
-    },
-  );
+  useQuery({
+    ...runQuery(id),
+    refetchInterval: ({ state }) => (state.data && FINAL_STATES.includes(state.data.state) ? false : 4_000),
+  });
+
+export const runResultsQuery = (id: string, finished: number) =>
+  server.queryOptions('get', '/api/v1/runs/{run_id}/results', {
+    params: { path: { run_id: id } },
+    finished,
+  });
 
 /** Results of a run; requested again when a trial has ended, and regularly while it runs. */
 export const useRunResults = (id: string, finished: number, active: boolean) =>
-  server.useQuery(
-    'get',
-    '/api/v1/runs/{run_id}/results',
-    { params: { path: { run_id: id } }, finished },
-    { placeholderData: keepPreviousData, refetchInterval: active ? 5_000 : false },
-  );
+  useQuery({
+    ...runResultsQuery(id, finished),
+    placeholderData: keepPreviousData,
+    refetchInterval: active ? 5_000 : false,
+  });
 
 /** Comparison of trials, of two runs at every common size, or of the variants of one trial's run. */
 export const useComparison = (ids: string[], by: 'trial' | 'size' | 'variant', enabled: boolean) =>

@@ -11,6 +11,8 @@ import {
 } from '@tabler/icons-react';
 import type { ComponentType } from 'react';
 
+import { type PageAddress, prefetchRun, prefetchTrial } from './prefetch';
+
 export interface Page {
   /** URL, with a colon before the name of a parameter. */
   path: string;
@@ -18,11 +20,20 @@ export interface Page {
   title: string | null;
   /** Loads the page when it is first opened. */
   load: () => Promise<{ Component: ComponentType }>;
+  /** Sends its first requests in the meantime. */
+  prefetch?: (address: PageAddress) => Promise<void>;
   /** Of a page in the navigation. */
   icon?: TablerIcon;
   /** Path of the page in the navigation that stands for this one. */
   under?: string;
 }
+
+const TRIAL = {
+  title: null,
+  under: 'runs',
+  load: () => import('../pages/trial/TrialPage'),
+  prefetch: prefetchTrial,
+};
 
 export const PAGES: readonly Page[] = [
   {
@@ -31,9 +42,15 @@ export const PAGES: readonly Page[] = [
     icon: IconTable,
     load: () => import('../pages/workspace/WorkspacePage'),
   },
-  { path: 'runs/:id', title: null, under: 'runs', load: () => import('../pages/run/RunPage') },
-  { path: 'trials/:id', title: null, under: 'runs', load: () => import('../pages/trial/TrialPage') },
-  { path: 'trials/:id/:view', title: null, under: 'runs', load: () => import('../pages/trial/TrialPage') },
+  {
+    path: 'runs/:id',
+    title: null,
+    under: 'runs',
+    load: () => import('../pages/run/RunPage'),
+    prefetch: prefetchRun,
+  },
+  { path: 'trials/:id', ...TRIAL },
+  { path: 'trials/:id/:view', ...TRIAL },
   {
     path: 'campaigns/:name',
     title: null,

@@ -1,14 +1,36 @@
 /** Routes of the application: its pages, redirections and the page for unknown URLs. */
-import { createBrowserRouter, Navigate, useLocation } from 'react-router';
+import {
+  createBrowserRouter,
+  type LoaderFunctionArgs,
+  Navigate,
+  type ShouldRevalidateFunctionArgs,
+  useLocation,
+} from 'react-router';
 
 import { MissingPage } from './MissingPage';
-import { PAGES } from './pages';
+import { type Page, PAGES } from './pages';
 import { RouteFailure } from './RouteFailure';
 import { Shell } from './Shell';
 
 /** The list of trials is a view of the list of runs. */
 function TrialsAddress() {
   return <Navigate to={{ pathname: '/runs', search: useLocation().search }} replace />;
+}
+
+/** Route of a page, whose first requests are sent once for each path. */
+function routeOf(page: Page) {
+  return {
+    path: page.path,
+    lazy: page.load,
+    handle: page,
+    loader: ({ params, request }: LoaderFunctionArgs) => {
+      const { searchParams: search } = new URL(request.url);
+      page.prefetch?.({ params, search }).catch(() => undefined);
+      return null;
+    },
+    shouldRevalidate: ({ currentUrl, nextUrl }: ShouldRevalidateFunctionArgs) =>
+      currentUrl.pathname !== nextUrl.pathname,
+  };
 }
 
 export const router = createBrowserRouter([
@@ -22,7 +44,7 @@ export const router = createBrowserRouter([
         children: [
           { index: true, element: <Navigate to="/runs" replace /> },
           { path: 'trials', element: <TrialsAddress /> },
-          ...PAGES.map((page) => ({ path: page.path, lazy: page.load, handle: page })),
+          ...PAGES.map(routeOf),
           { path: '*', element: <MissingPage /> },
         ],
       },

@@ -17,10 +17,11 @@ from fabricbench.report.documents.port_map import (
     PortMap,
     planned_ports,
     port_map_object,
-    port_map_text,
+    ports_table,
     table_of,
 )
 from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import joined
 from fabricbench.runner import loading
 
 
@@ -57,4 +58,4 @@ def write_ports(rows: PortMap, output: Format) -> None:
         table = table_of({}, "port_map", rows)
         write(rows_csv(table.schema.names, table.to_pylist()))
     else:
-        write(port_map_text(rows, colour=has_colour()))
+        write(joined([ports_table(rows)], colour=has_colour(), with_captions=True))

@@ -18,13 +18,14 @@ from fabricbench.cli.options import (
     VariantsOption,
     WorkspaceOption,
 )
-from fabricbench.cli.output import note, write
+from fabricbench.cli.output import has_colour, note, write
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.report.documents.queue_pairs import queue_pairs_table
 from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
 from fabricbench.report.output.number_selection import ChoiceError, choose
 from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
-from fabricbench.report.terminal.queue_pairs import listing
+from fabricbench.report.terminal.text_table import render
 from fabricbench.runner import loading
 from fabricbench.runner.trial_facts import trial_id
 from fabricbench.store import Workspace
@@ -136,7 +137,8 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if list_qps:
         from dataclasses import astuple
 
-        write(listing(astuple(pair) for pair in wiring.queue_pairs))
+        table = queue_pairs_table(astuple(pair) for pair in wiring.queue_pairs)
+        write(render(table, colour=has_colour()))
         return
     queue_pairs = _queue_pairs(qps, wiring)
     if out is None:

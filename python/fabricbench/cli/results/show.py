@@ -20,7 +20,8 @@ from fabricbench.report.documents.port_map import ports_of
 from fabricbench.report.output import json_csv
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.diagnosis import insight_text
-from fabricbench.report.terminal.run import seeds_text
+from fabricbench.report.terminal.run import seeds_tables
+from fabricbench.report.terminal.text_table import joined
 from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.job_reports import (
     ComparisonTrials,
@@ -80,7 +81,7 @@ def show_command(
         write(trial_text(jobs, tags, colour=has_colour()))
     else:
         insight_section = insight_text(insight, colour=has_colour())
-        seeds = seeds_text(reports_of_run(family), colour=has_colour())
+        seeds = joined(seeds_tables(reports_of_run(family)), colour=has_colour())
         parts = (trial_text(jobs, tags, colour=has_colour()), seeds, insight_section)
         write("\n\n".join(part for part in parts if part))
 
@@ -103,7 +104,7 @@ def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
         point_rows,
         points_object,
         points_of,
-        points_text,
+        points_tables,
     )
 
     store = Workspace.open(workspace)
@@ -121,4 +122,4 @@ def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
     if output is Format.JSON:
         write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
     else:
-        write(points_text(jobs, points, colour=has_colour()))
+        write(joined(points_tables(jobs, points), colour=has_colour()))

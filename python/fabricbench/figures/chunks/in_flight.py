@@ -16,7 +16,7 @@ import polars as pl
 from fabricbench.figures import theme
 from fabricbench.figures.chunks.rank_rows import RankRows, Sender, rank_rows
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import TimeScale
+from fabricbench.figures.scales import TimeScale, percent
 
 TIME_BINS = 240
 _SENDER = ("job", "src_rank")
@@ -74,7 +74,7 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
     busy_ps = _busy_ps(spans.collect(), len(rows.rows), end_ps - begin_ps)
     bins_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
     return [
-        [round(min(100.0, max(0.0, 100 * busy / bin_ps)), 4) for busy in row]
+        [percent(min(1.0, max(0.0, busy / bin_ps))) for busy in row]
         for row, bin_ps in zip(busy_ps, bins_ps, strict=True)
     ]
 

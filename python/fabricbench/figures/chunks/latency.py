@@ -42,7 +42,7 @@ def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
         figure.add_trace(
             go.Scatter(
                 x=[round(value / scale.ps, 6) for value in values],
-                y=[round(share, 5) for share in shares],
+                y=[round(share, 3) for share in shares],
                 name=name,
                 mode="lines",
                 line={"shape": "hv", "width": 1.8, "color": theme.category(index)},

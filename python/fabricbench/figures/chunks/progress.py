@@ -16,7 +16,7 @@ from fabricbench.figures.chunks.rank_rows import RankRows, Sender, rank_rows
 from fabricbench.figures.chunks.timeline_lanes import Window
 from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import time_scale
+from fabricbench.figures.scales import percent, time_scale
 
 _TIME_BINS = 200
 _SENDER = ("job", "src_rank")
@@ -111,7 +111,7 @@ def _running_share(counts: list[int], total: int) -> list[float]:
     shares, done = [], 0
     for count in counts:
         done += count
-        shares.append(round(100 * done / total, 2))
+        shares.append(percent(done / total))
     return shares
 
 

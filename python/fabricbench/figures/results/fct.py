@@ -74,7 +74,7 @@ def _add_sample(figure: go.Figure, sample: FctSample, scale: TimeScale, colour: 
     figure.add_trace(
         go.Scatter(
             x=[round(value / scale.ps, 9) for value in values],
-            y=[round(share, 5) for share in shares],
+            y=[round(share, 3) for share in shares],
             name=sample.label,
             mode="lines+markers" if len(values) <= 60 else "lines",
             marker={"size": 4},

@@ -103,7 +103,7 @@ def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, st
     figure.add_trace(
         go.Scatter(
             x=[round(value / scale.ps, 9) for value in values],
-            y=[round(share, 5) for share in shares],
+            y=[round(share, 3) for share in shares],
             name=name,
             mode="lines",
             line={"shape": "hv", "width": 1.8, "color": style[0], "dash": style[1]},

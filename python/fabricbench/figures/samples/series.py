@@ -12,7 +12,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import TimeScale, byte_count_text
+from fabricbench.figures.scales import TimeScale, byte_count_text, percent
 
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96
@@ -183,7 +183,7 @@ def _use_heatmap(
     rows: dict[tuple[Any, ...], dict[int, float | None]] = {port: dict.fromkeys(times) for port in ports}
     for node, port, time_ps, value in use.select("node", "port", "time_ps", "use_percent").iter_rows():
         if (node, port) in rows:
-            rows[node, port][time_ps] = round(value, 1)
+            rows[node, port][time_ps] = percent(value / 100)
     start_ps = max(0, 2 * times[0] - times[1]) if len(times) > 1 else 0
     return go.Heatmap(
         x=[round(time_ps / scale.ps, 7) for time_ps in (start_ps, *times)],
@@ -194,7 +194,7 @@ def _use_heatmap(
         zmax=100,
         colorscale=theme.plotly_scale(theme.USE_SCALE),
         colorbar=theme.colour_bar("link<br>use (%)"),
-        hovertemplate=f"%{{y}}<br>%{{z:.2f}} % around %{{x:.5g}} {scale.unit}<extra></extra>",
+        hovertemplate=f"%{{y}}<br>%{{z:.1f}} % around %{{x:.5g}} {scale.unit}<extra></extra>",
     )
 
 

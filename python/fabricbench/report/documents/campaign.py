@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from fabricbench.analysis.factorial.effects import Effects, LevelEffect
 from fabricbench.report.documents.numbers import count
-from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table import Column, Note, Row, Table
 from fabricbench.report.documents.table_cells import axis_columns, metric_columns, metric_text
 from fabricbench.report.studies.campaign import per_cent, shares_together, value_text
-from fabricbench.results.studies.factor_effects import Front, Response, Setting
+from fabricbench.results.studies.factor_effects import CampaignTable, Front, Response, Setting
 from fabricbench.words import counted
 
 
@@ -99,6 +99,27 @@ def front_table(front: Front, most: int) -> Table:
     notes = [f"and {omitted} more: the report has all of them"] if omitted > 0 else []
     title = f"Pareto front of {front.metrics[0].phrase} and {front.metrics[1].phrase}"
     return Table(columns, rows, title=title, notes=notes)
+
+
+def missing_table(table: CampaignTable, most: int) -> Table | None:
+    """Return the trials without a record, or `None` if each has one."""
+    missing, names = table.missing, list(table.factors)
+    if not missing.height:
+        return None
+    columns = [Column("trial", is_text=True), Column("status", is_text=True), *axis_columns(names)]
+    columns.append(Column("iteration"))
+    shown = missing.select("trial", "status", *names, "iteration").head(most)
+    rows = [Row([str(value) for value in row]) for row in shown.iter_rows()]
+    omitted = missing.height - len(rows)
+    notes = [f"and {omitted:,} more"] if omitted > 0 else []
+    return Table(columns, rows, title="without a record", notes=notes)
+
+
+def response_notes(response: Response) -> list[Note]:
+    """Return what a metric lacks, and how its effects were computed."""
+    unmeasured = response.unmeasured
+    texts = [f"{unmeasured:,} with a record have no {response.metric.name}."] if unmeasured else []
+    return list(map(Note, [*texts, *response.notes()]))
 
 
 def _values(front: Front, point: Sequence[float]) -> list[str]:

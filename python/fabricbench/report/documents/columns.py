@@ -24,6 +24,7 @@ def shares_fabric(trial: Trial) -> bool:
 
 
 _TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
+_OPTIONAL_VIEWS = (View.REPEATS, View.RANKS, View.ADAPTERS)
 _SHORT_MS = 0.1
 _ONCE = {"kind": "rounds", "rounds": 1}
 
@@ -71,14 +72,14 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
         metrics = [metric for metric in metrics if View.SIZES in metric.views]
     elif kinds == {JobKind.STORAGE}:
         metrics = [metric for metric in metrics if metric.kind or metric.is_count]
-    return _with_short_units(held(metrics, rows), rows)
+    return with_short_units(held(metrics, rows), [row.summary for row in rows])
 
 
-def _with_short_units(metrics: Sequence[Metric], rows: Sequence[Shown]) -> list[Metric]:
+def with_short_units(metrics: Sequence[Metric], summaries: Sequence[Summary]) -> list[Metric]:
     """Show times in microseconds if all of their group are below 0.1 ms."""
     largest: dict[str, float] = {}
     for metric in metrics:
-        values = [value for row in rows if (value := row.summary.value(metric.name)) is not None]
+        values = [value for each in summaries if (value := each.value(metric.name)) is not None]
         group = metric.group or metric.name
         largest[group] = max([largest.get(group, 0.0), *values])
     return [
@@ -90,10 +91,16 @@ def _with_short_units(metrics: Sequence[Metric], rows: Sequence[Shown]) -> list[
 
 
 def result_columns(jobs: Sequence[JobReport]) -> list[Metric]:
-    """Return the metrics of a table of one job: those of variants if it is compared with others."""
-    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
+    """Return the metrics of a table of jobs of one kind."""
+    variants = (View.VARIANTS,) if is_compared(jobs[0]) else ()
+    columns = run_columns(jobs, View.RUN, View.ROUNDS, *variants, *_OPTIONAL_VIEWS)
     return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
+
+
+def detail_columns(jobs: Sequence[JobReport]) -> list[Metric]:
+    """Return the metrics of a table of variants for which a terminal has no room."""
+    in_terminal = {metric.name for metric in run_columns(jobs, View.VARIANTS, *_OPTIONAL_VIEWS)}
+    return [metric for metric in result_columns(jobs) if metric.name not in in_terminal]
 
 
 def has_chunks(rows: Sequence[Shown]) -> bool:

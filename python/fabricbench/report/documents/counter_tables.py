@@ -9,7 +9,7 @@ from fabricbench.analysis.summary.reordering import Reordering
 from fabricbench.figures.scales import byte_count_scale
 from fabricbench.report.documents.diagnosis import Insight
 from fabricbench.report.documents.numbers import fixed
-from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table import Cell, Column, Row, Table
 from fabricbench.words import counted
 
 MAX_UPLINKS_LISTED = 8
@@ -156,6 +156,17 @@ def orders_table(orders: Sequence[Reordering]) -> Table | None:
         for order in orders
     ]
     return Table(columns, rows, title="frames out of order, behind the newest, and by how many frames")
+
+
+def losses_table(insight: Insight) -> Table | None:
+    """Return the frames lost by cause, or `None` if none was lost."""
+    if not any(insight.losses.values()):
+        return None
+    rows = [
+        Row([cause, Cell(f"{frames:,}", tone="bad" if frames else "muted")])
+        for cause, frames in insight.losses.items()
+    ]
+    return Table([Column("frames lost by", is_text=True), Column("frames")], rows)
 
 
 def _omission(omitted: int, name: str) -> list[str]:

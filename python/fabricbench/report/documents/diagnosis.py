@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import TypedDict
 
@@ -24,6 +24,10 @@ from fabricbench.analysis.links.uplinks import EgressDistribution, Uplink, switc
 from fabricbench.analysis.record.trial import Record
 from fabricbench.analysis.summary.reordering import Reordering, reorderings
 from fabricbench.store import Trial
+
+NO_CAUSE: Final = "no known cause has left evidence in the counters"
+UNDER_MAX: Final = 3
+"""Maximum symptoms that are named with a cause."""
 
 
 class RemedyJson(TypedDict):
@@ -156,6 +160,11 @@ def finding_text(finding: Finding) -> str:
     """Format a finding in one line: cause, evidence, and the explained fraction of the lost time."""
     text = f"{CAUSES[finding.cause]}: {finding.sentence}"
     return text if finding.explained is None else f"{text} ({explained_text(finding)})"
+
+
+def under_text(finding: Finding, below: Finding) -> str:
+    """Format a symptom with its name, which is omitted if it is the same cause at another location."""
+    return below.sentence if below.cause == finding.cause else f"{CAUSES[below.cause]}: {below.sentence}"
 
 
 def explained_text(finding: Finding) -> str:

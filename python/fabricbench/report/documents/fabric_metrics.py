@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 from fabricbench.metrics import METRICS, Metric, Scope
 from fabricbench.report.documents.columns import Shown, shares_fabric
 from fabricbench.report.documents.table import Column, Row, Table
-from fabricbench.report.documents.table_cells import exact_text, metric_cell, metric_columns
+from fabricbench.report.documents.table_cells import (
+    TRIAL_COLUMN,
+    exact_text,
+    metric_cell,
+    metric_columns,
+    named_trials,
+    trial_cell,
+)
 from fabricbench.results.job_reports import JobReport
 
 TITLE: Final = "whole fabric, all jobs together"
@@ -32,29 +39,34 @@ def held(row: Shown) -> list[Metric]:
     return [metric for metric in SHOWN if row.summary.value(metric.name) is not None]
 
 
-def fabric_table(
-    jobs: Sequence[JobReport], labels: Mapping[int, str], focus: str = "", most: int | None = None
-) -> Table | None:
+def fabric_table(jobs: Sequence[JobReport], focus: str = "", most: int | None = None) -> Table | None:
     """Return a line for each trial whose jobs share the fabric, or `None` without any.
 
     Args:
-        jobs: Jobs of the trials.
-        labels: Label of each trial by its attempt.
+        jobs: Jobs of the trials; one that ran alone for comparison has no line.
         focus: Id of the trial that is shown in detail.
         most: Maximum number of lines.
     """
-    shown = per_trial(jobs)
+    alone = {job.alone.trial.attempt for job in jobs if job.alone}
+    jobs = [job for job in jobs if job.trial.attempt not in alone]
+    shown = per_trial(sorted(jobs, key=lambda job: job.trial.facts.position))
+    labels = {trial.attempt: name for name, trial in named_trials([job.trial for job in shown])}
     metrics = [metric for metric in SHOWN if any(metric in held(row) for row in shown)]
     if not metrics:
         return None
     rows = [
         Row(
-            [labels[job.trial.attempt], *(metric_cell(job, metric) for metric in metrics)],
+            [
+                labels[job.trial.attempt],
+                *(metric_cell(job, metric) for metric in metrics),
+                trial_cell(job),
+            ],
             focus=job.trial.id == focus,
         )
         for job in shown[:most]
     ]
-    return Table([Column("trial", is_text=True), *metric_columns(metrics)], rows, title=TITLE)
+    columns = [Column("trial", is_text=True), *metric_columns(metrics), TRIAL_COLUMN]
+    return Table(columns, rows, title=TITLE)
 
 
 def fabric_values(jobs: Sequence[JobReport]) -> Table | None:

@@ -17,7 +17,6 @@ from fabricbench.metrics import ALONE_RATIOS, View, in_views
 from fabricbench.report.documents.numbers import number
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text
-from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 from fabricbench.store import Trial
 
@@ -62,16 +61,15 @@ def points_of(trial: Trial) -> Points | None:
     )
 
 
-def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = False) -> str:
-    """Return the KPIs of a trial, followed by the values at each point.
+def points_tables(jobs: Sequence[JobReport], points: Points) -> list[Table]:
+    """Return the KPIs of a trial, and the values at each point.
 
     Args:
         jobs: The jobs of the trial.
         points: Observation points from its record.
-        colour: Use the styles of a terminal.
     """
-    tables = [render(table, colour=colour) for table in (_kpi_table(jobs), points_table(points))]
-    return "\n".join([tables[0], _convergence_line(points.convergence), "", tables[1]])
+    kpis = dataclasses.replace(_kpi_table(jobs), notes=[_convergence_line(points.convergence)])
+    return [kpis, points_table(points)]
 
 
 def points_table(points: Points) -> Table:

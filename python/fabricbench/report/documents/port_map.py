@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from fabricbench.analysis.links.port_map import PortRow, port_map, port_map_table, queue_pair_table
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.output.json_csv import rows_csv
-from fabricbench.report.terminal.text_table import render
 from fabricbench.store import Trial
 
 if TYPE_CHECKING:
@@ -133,11 +132,6 @@ def ports_table(rows: Sequence[PortRow], most: int | None = None) -> Table:
     ]
     cells = [cells_of(row) for row in rows[:most]]
     return Table(columns, [Row([row_cells[name] for name in heads]) for row_cells in cells], ABOUT)
-
-
-def port_map_text(rows: Sequence[PortRow], *, colour: bool) -> str:
-    """Return the table for the terminal."""
-    return f"{render(ports_table(rows), colour=colour)}\n\n{ABOUT}"
 
 
 PortRowJson = PortRow

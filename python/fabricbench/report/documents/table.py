@@ -18,12 +18,14 @@ class Column:
         unit: The unit below the title; may be empty.
         is_text: Whether it holds text, set flush left, rather than numbers.
         head: Shorter lines of its head in a terminal; title and unit if empty.
+        is_detail: Whether a terminal leaves it out, which has less room than a page.
     """
 
     title: str
     unit: str = ""
     is_text: bool = False
     head: tuple[str, ...] = ()
+    is_detail: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -56,6 +58,24 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A named value, such as a seed; a detail is left out in a terminal."""
+
+    name: str
+    text: str
+    is_detail: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph, or a line below a table."""
+
+    text: str
+    tone: Tone = ""
+    kind: Literal["note"] = "note"
+
+
+@dataclass(frozen=True)
 class Table:
     """A table.
 
@@ -71,5 +91,10 @@ class Table:
     rows: Sequence[Row]
     caption: str = ""
     title: str = ""
-    notes: Sequence[str] = ()
+    notes: Sequence[Note | str] = ()
     kind: Literal["table"] = "table"
+
+    @property
+    def lines(self) -> list[Note]:
+        """Its notes, plain texts included."""
+        return [note if isinstance(note, Note) else Note(note) for note in self.notes]

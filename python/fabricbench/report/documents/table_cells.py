@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import Metric
 from fabricbench.report.documents.numbers import count, fixed, number
 from fabricbench.report.documents.table import Cell, Column, Row, Tone
-from fabricbench.results.axes import axis_heads
+from fabricbench.results.axes import axes_label, axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.results.sizes import size_title
 from fabricbench.store import Trial
-from fabricbench.words import counted
+from fabricbench.words import counted, data_size
 from fabricbench.work import collective_of, nccl_text
 
+TRIAL_COLUMN: Final = Column("trial id", is_text=True, is_detail=True)
 
-def metric_columns(metrics: Sequence[Metric]) -> list[Column]:
+
+def metric_columns(metrics: Sequence[Metric], details: Collection[Metric] = ()) -> list[Column]:
     """Return a column for each metric; its head lacks a first word that the column to its left has."""
-    lines = [metric.lines for metric in metrics]
-    heads = [
-        (name.removeprefix(f"{before.partition(' ')[0]} "), below)
-        for (before, _), (name, below) in zip([("", ""), *lines], lines, strict=False)
-    ]
-    return [
-        Column(metric.label or metric.title, metric.unit or metric.group, head=head)
-        for metric, head in zip(metrics, heads, strict=True)
-    ]
+    before, columns = "", []
+    for metric in metrics:
+        is_detail, (name, below) = metric in details, metric.lines
+        head = (name.removeprefix(f"{before.partition(' ')[0]} "), below)
+        before = before if is_detail else name
+        title, unit = metric.label or metric.title, metric.unit or metric.group
+        columns.append(Column(title, unit, head=head, is_detail=is_detail))
+    return columns
 
 
 def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: bool = True) -> str:
@@ -150,13 +152,24 @@ def exact_text(job: JobReport, metric: Metric) -> str:
 
 
 def metric_cell(job: JobReport, metric: Metric) -> Cell:
-    """Return a metric of a job, with the published value and the deviation from it below."""
+    """Return a metric of a job."""
     value = job.summary.value(metric.name)
-    text = value_text(job.trial, job.summary, metric)
     tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
-    published = next((entry for entry in job.deviations if entry.metric == metric.name), None)
-    if published is None:
-        return Cell(text, tone=tone)
-    deviation = published.deviation_percent
-    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
-    return Cell(text, [f"{published.published * metric.scale:.10g}", *deviation_texts], tone)
+    return Cell(value_text(job.trial, job.summary, metric), tone=tone)
+
+
+def trial_cell(job: JobReport) -> Cell:
+    """Return the id of a job's trial, with the status of a job that is not complete."""
+    status = [] if job.is_complete else [job.summary.status]
+    return Cell(job.trial.id, status, "bad" if status else "muted")
+
+
+def named_trials(trials: Sequence[Trial]) -> Iterator[tuple[str, Trial]]:
+    """Yield each trial once, labelled by its data size, iteration, swept values and variant."""
+    repeats = any(trial.facts.iteration for trial in trials)
+    for trial in {trial.attempt: trial for trial in trials}.values():
+        facts = trial.facts
+        names = [data_size(facts.data_size_bytes)]
+        names += [f"#{facts.iteration}"] if repeats else []
+        names += [f"({axes})"] if (axes := axes_label(trial)) else []
+        yield " ".join([*names, *([] if facts.variant in ("", "base") else [f"({facts.variant})"])]), trial

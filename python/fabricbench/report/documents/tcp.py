@@ -8,6 +8,7 @@ from fabricbench.analysis.summary.tcp_connections import ConnectionResult, conne
 from fabricbench.analysis.summary.tcp_traffic import TcpResult, tcp_results
 from fabricbench.report.documents.numbers import count, fixed, number
 from fabricbench.report.documents.table import Column, Row, Table
+from fabricbench.report.documents.table_cells import named_trials
 from fabricbench.store import Trial
 
 _HEADS = (
@@ -86,14 +87,16 @@ def results_of(trial: Trial) -> list[TcpResult]:
     return tcp_results(trial.facts.run_spec, trial.summary or {})
 
 
-def tcp_table(labelled: Sequence[tuple[str, Trial]], focus: Trial | None = None) -> Table | None:
+def tcp_table(trials: Sequence[Trial], focus: str = "") -> Table | None:
     """Return a table of the TCP traffic of trials, one line for each, or `None` without any.
 
     Args:
-        labelled: Trials with their labels.
-        focus: The trial of the detailed plots.
+        trials: The trials; each may be given several times.
+        focus: Id of the trial that is shown in detail.
     """
-    results = [(label, trial, result) for label, trial in labelled for result in results_of(trial)]
+    results = [
+        (label, trial, result) for label, trial in named_trials(trials) for result in results_of(trial)
+    ]
     if not results:
         return None
     has_writes = any(result.writes_per_s is not None for _, _, result in results)
@@ -101,7 +104,8 @@ def tcp_table(labelled: Sequence[tuple[str, Trial]], focus: Trial | None = None)
     columns = [Column("trial", is_text=True)]
     columns += [_column(head, is_text=index < _TEXTS) for index, head in enumerate(heads)]
     rows = [
-        Row([label, *_cells(result)[: len(heads)]], focus=trial is focus) for label, trial, result in results
+        Row([label, *_cells(result)[: len(heads)]], focus=trial.id == focus)
+        for label, trial, result in results
     ]
     return Table(columns, rows, _CAPTION, "TCP traffic, each sending host")
 

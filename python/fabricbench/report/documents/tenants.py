@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fabricbench.metrics import PAUSES, Scope, View, in_views
+from fabricbench.analysis.summary.job_summary import Summary
+from fabricbench.metrics import PAUSES, Metric, Scope, View, in_views
+from fabricbench.report.documents.columns import with_short_units
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
 from fabricbench.report.documents.table_cells import label, metric_columns, metric_text
@@ -21,14 +23,6 @@ _OF_CHUNKS = [
     if View.SIZES not in metric.views and metric.scope is Scope.JOB
 ]
 """Metrics that compare a job among others with itself alone, on both sides of the bandwidth ratio."""
-_COLUMNS = [
-    Column("size", is_text=True),
-    Column("job", is_text=True),
-    Column("beside", is_text=True),
-    *metric_columns(_OF_ROUNDS),
-    Column("kept", "%"),
-    *metric_columns(_OF_CHUNKS),
-]
 _CAPTION = (
     "Each job beside the others and below it alone, on the same fabric, with the same seed and paths. Kept "
     "is the share of its bus bandwidth alone that it has beside the others."
@@ -73,13 +67,23 @@ def _run(job: JobReport) -> tuple[str, str, str]:
 
 def _table(jobs: Sequence[JobReport], focus: str, most: int | None) -> Table:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    rows = [row for job in jobs[:most] for row in _rows(job, focus, with_iteration=repeats)]
+    summaries = [each for job in jobs if job.alone for each in (job.summary, job.alone.summary)]
+    of_rounds, of_chunks = (with_short_units(part, summaries) for part in (_OF_ROUNDS, _OF_CHUNKS))
+    columns = [
+        *(Column(title, is_text=True) for title in ("size", "job", "beside")),
+        *metric_columns(of_rounds),
+        Column("kept", "%"),
+        *metric_columns(of_chunks),
+    ]
+    rows = [
+        row for job in jobs[:most] for row in _rows(job, focus, of_rounds, of_chunks, with_iteration=repeats)
+    ]
     facts = jobs[0].trial.facts
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = "" if facts.variant in ("", "base") else f", {facts.variant}"
     title = f"{facts.plan}{tag}{variant}, each job beside the others and alone"
     notes = [f"the first {most} of {len(jobs):,} results"] if most and most < len(jobs) else []
-    return Table(_COLUMNS, rows, _CAPTION, title, [*notes, *_worst_note(jobs, with_iteration=repeats)])
+    return Table(columns, rows, _CAPTION, title, [*notes, *_worst_note(jobs, with_iteration=repeats)])
 
 
 def _worst_note(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str]:
@@ -93,26 +97,32 @@ def _worst_note(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str]
     ]
 
 
-def _rows(job: JobReport, focus: str, *, with_iteration: bool) -> Iterator[Row]:
+def _rows(
+    job: JobReport,
+    focus: str,
+    of_rounds: Sequence[Metric],
+    of_chunks: Sequence[Metric],
+    *,
+    with_iteration: bool,
+) -> Iterator[Row]:
     if job.alone is None:
         return
     for summary, company, ratio in (
         (job.summary, "others", fixed(job.alone.kept_percent, 1)),
         (job.alone.summary, "nobody", ""),
     ):
-        values = [
-            [(metric, summary.value(metric.name)) for metric in part] for part in (_OF_ROUNDS, _OF_CHUNKS)
-        ]
-        of_rounds, of_chunks = (
-            [Cell(metric_text(metric, value), tone="" if value else "muted") for metric, value in part]
-            for part in values
-        )
+        before, after = ([_cell(summary, metric) for metric in metrics] for metrics in (of_rounds, of_chunks))
         is_first = summary is job.summary
         size = ", ".join(part for part in (label(job, with_iteration=with_iteration), job.axes) if part)
         head = [size, job.summary.job] if is_first else ["", ""]
         tone: Tone = "" if summary.status == "complete" else "bad"
         is_focus = is_first and job.trial.id == focus
-        yield Row([*head, company, *of_rounds, ratio, *of_chunks], tone, is_focus)
+        yield Row([*head, company, *before, ratio, *after], tone, is_focus)
+
+
+def _cell(summary: Summary, metric: Metric) -> Cell:
+    value = summary.value(metric.name)
+    return Cell(metric_text(metric, value), tone="" if value else "muted")
 
 
 def seed_tables(ratios: Sequence[KeptRow], most: int | None = None) -> list[Table]:

@@ -7,18 +7,20 @@ from itertools import groupby
 
 from fabricbench.analysis.comparison.ratios import ratio_verdict
 from fabricbench.metrics import Metric
-from fabricbench.report.documents.columns import result_columns
+from fabricbench.report.documents.columns import detail_columns, result_columns
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
 from fabricbench.report.documents.table_cells import (
+    TRIAL_COLUMN,
     axis_columns,
     heading,
     label,
+    metric_cell,
     metric_columns,
     metric_text,
     published_rows,
     size_column,
-    value_text,
+    trial_cell,
 )
 from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.job_reports import JobReport
@@ -39,46 +41,51 @@ def anchor(variant: str) -> str:
     return f"variant-{variant}"
 
 
-def variant_table(jobs: Sequence[JobReport]) -> Table:
+def variant_table(jobs: Sequence[JobReport], focus: str = "") -> Table:
     """Return all variants of one job for each point of the sweep and iteration.
 
     Args:
         jobs: The job under every variant, in the order of the plan.
+        focus: Id of the trial that is shown in detail.
     """
-    shown = result_columns(jobs)
+    shown, details = result_columns(jobs), detail_columns(jobs)
     repeats = any(job.trial.facts.iteration for job in jobs)
     names = axis_names([job.trial for job in jobs])
     columns = [*axis_columns(names), size_column([job.trial for job in jobs])]
     columns.append(Column("variant", is_text=True))
-    for metric, column in zip(shown, metric_columns(shown), strict=True):
-        columns += [column, Column("ratio")] if metric.ratio else [column]
+    for metric, column in zip(shown, metric_columns(shown, details), strict=True):
+        ratio = Column("ratio", is_detail=column.is_detail)
+        columns += [column, ratio] if metric.ratio else [column]
+    columns.append(TRIAL_COLUMN)
     groups = groupby(
         jobs, key=lambda job: [*axis_values(job.trial, names), label(job, with_iteration=repeats)]
     )
-    rows = [row for texts, group in groups for row in _group_rows(texts, list(group), shown)]
+    rows = [row for texts, group in groups for row in _group_rows(texts, list(group), shown, focus)]
     title = f"{heading(jobs[0], jobs, with_variant=False)}; ratios to {jobs[0].trial.facts.reference}"
     return Table(columns, rows, title=title)
 
 
-def _group_rows(texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
+def _group_rows(
+    texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence[Metric], focus: str
+) -> Iterator[Row]:
     """Yield the rows of one point and iteration; only the first row has their labels."""
     for index, job in enumerate(jobs):
         tone: Tone = "" if job.summary.status == "complete" else "bad"
         head = [*("" if index else text for text in texts), job.trial.facts.variant]
         values = [cell for metric in shown for cell in _cells(job, metric)]
-        yield Row([*head, *values], tone)
+        yield Row([*head, *values, trial_cell(job)], tone, job.trial.id == focus)
         for row in published_rows(job, shown):
             cells = [
                 cell
                 for metric, value in zip(shown, row.cells[1:], strict=True)
                 for cell in ([value, ""] if metric.ratio else [value])
             ]
-            yield Row([*[""] * len(texts), row.cells[0], *cells], row.tone)
+            yield Row([*[""] * len(texts), row.cells[0], *cells, ""], row.tone)
 
 
-def _cells(job: JobReport, metric: Metric) -> Iterator[Cell | str]:
+def _cells(job: JobReport, metric: Metric) -> Iterator[Cell]:
     """Yield a metric and its ratio to the reference, if it has one."""
-    yield value_text(job.trial, job.summary, metric)
+    yield metric_cell(job, metric)
     if metric.ratio:
         ratio = job.against.ratios[metric.ratio] if job.against else None
         is_reference = job.trial.facts.variant == job.trial.facts.reference

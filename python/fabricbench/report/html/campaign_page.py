@@ -14,10 +14,15 @@ from fabricbench.figures.campaign.factor_pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.plot import Plot
-from fabricbench.report.documents.campaign import effect_tables, front_table, settings_table
-from fabricbench.report.documents.table import Column, Row, Table
-from fabricbench.report.documents.table_cells import axis_columns
-from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
+from fabricbench.report.documents.campaign import (
+    effect_tables,
+    front_table,
+    missing_table,
+    response_notes,
+    settings_table,
+)
+from fabricbench.report.documents.table import Note
+from fabricbench.report.html.page_parts import Answer, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
 from fabricbench.report.studies.campaign import CampaignReport, per_cent, value_text
@@ -49,7 +54,8 @@ def campaign_page(report: CampaignReport) -> Page:
     """Build the page."""
     front = report.front
     answers = [answer for response in report.responses[:1] for answer in _answers(response)]
-    notes = map(NotePart, report.table.notes)
+    notes = map(Note, report.table.notes)
+    missing = missing_table(report.table, _ROWS_MAX)
     return Page(
         name=report.name,
         title=report.title or report.name,
@@ -60,7 +66,7 @@ def campaign_page(report: CampaignReport) -> Page:
         sections=[
             *(section for response in report.responses for section in _sections(response)),
             *([_front_section(front)] if front else []),
-            *_missing_section(report),
+            *([Section("missing", "Without a record", [missing])] if missing else []),
             Section("campaign", "Campaign", [TextPart(report.source.rstrip()), *notes]),
         ],
         footer=f"fabricbench {__version__}",
@@ -97,10 +103,7 @@ def _sections(response: Response) -> list[Section]:
     """Return the sections of a metric: effects, and settings."""
     metric, effects, title = response.metric, response.effects, response.title
     if effects is None:
-        return [Section(f"{metric.name}-effects", title, [NotePart("No trial has it.")])]
-    notes: list[Part] = [NotePart(note) for note in response.notes()]
-    if response.unmeasured:
-        notes.append(NotePart(f"{response.unmeasured:,} trials with a record have no {metric.name}."))
+        return [Section(f"{metric.name}-effects", title, [Note("No trial has it.")])]
     parts = [
         *_plot(f"{metric.name}-effects", effects_plot(response)),
         *(
@@ -108,7 +111,7 @@ def _sections(response: Response) -> list[Section]:
             for number, plot in enumerate(pair_plots(response))
         ),
         *(effect_tables(response, effects) if response.factors else []),
-        *notes,
+        *response_notes(response),
     ]
     settings = [
         *_plot(f"{metric.name}-parallel", parallel_plot(response)),
@@ -126,21 +129,5 @@ def _plot(name: str, plot: Plot | None) -> list[Part]:
 
 def _front_section(front: Front) -> Section:
     table = front_table(front, _ROWS_MAX)
-    parts = [table if table.rows else NotePart("No setting has both metrics.")]
+    parts = [table if table.rows else Note("No setting has both metrics.")]
     return Section("pareto", "Pareto front", [*_plot("pareto", pareto_plot(front)), *parts])
-
-
-def _missing_section(report: CampaignReport) -> list[Section]:
-    missing = report.table.missing
-    if not missing.height:
-        return []
-    names = list(report.table.factors)
-    columns = [Column("trial", is_text=True), Column("status", is_text=True), *axis_columns(names)]
-    columns.append(Column("iteration"))
-    rows = [
-        Row([str(value) for value in row])
-        for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
-    ]
-    omitted = missing.height - len(rows)
-    caption = f"And {omitted:,} more." if omitted else ""
-    return [Section("missing", "Without a record", [Table(columns, rows, caption)])]

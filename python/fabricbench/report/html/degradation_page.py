@@ -8,8 +8,8 @@ from typing import Final
 
 from fabricbench import __version__
 from fabricbench.figures.links.loss_map import MAX_LINKS, loss_map
-from fabricbench.report.documents.table import Tone
-from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section
+from fabricbench.report.documents.table import Note, Tone
+from fabricbench.report.html.page_parts import Answer, Page, Part, PlotPart, Section
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
 from fabricbench.report.studies.degradation import Degradation, change_text, degradation_table, notes
@@ -80,9 +80,9 @@ def _map(degradation: Degradation, state: str) -> list[Part]:
     }
     plot = loss_map(degradation.rows, degradation.tiers, texts, state)
     if plot is None:
-        return [NotePart(f"A map has at most {MAX_LINKS:,} cables.")]
+        return [Note(f"A map has at most {MAX_LINKS:,} cables.")]
     return [PlotPart(f"map-{_KEYS[state]}", plot)]
 
 
 def _table(degradation: Degradation) -> list[Part]:
-    return [degradation_table(degradation), *map(NotePart, notes(degradation))]
+    return [degradation_table(degradation), *map(Note, notes(degradation))]

@@ -8,7 +8,8 @@ from pathlib import Path
 from fabricbench import __version__
 from fabricbench.figures.results.expected_curve import expected_plot
 from fabricbench.report.documents.numbers import number
-from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
+from fabricbench.report.documents.table import Note
+from fabricbench.report.html.page_parts import Answer, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.studies import cluster_curves, expected
 from fabricbench.report.studies.cluster_curves import ClusterExpectation
@@ -48,7 +49,7 @@ def _cluster_page(expectation: ClusterExpectation, benchmarks: Mapping[str, str]
             TextPart(cluster_curves.cluster_yaml(expectation), "Criteria"),
         ],
     )
-    notes = [NotePart(f"{line[0].upper()}{line[1:]}.") for line in cluster_curves.legend(expectation)]
+    notes = [Note(f"{line[0].upper()}{line[1:]}.") for line in cluster_curves.legend(expectation)]
     return Page(
         name=f"{expectation.server}-x{expectation.servers}",
         title=expectation.title,
@@ -85,7 +86,7 @@ def _plan_page(expectation: Expectation, benchmarks: Mapping[str, str]) -> Page:
     series = expected.plan_series(expectation)
     plots = [PlotPart("curves", expected_plot(series))] if series else []
     notes = [
-        Section(f"notes-{index}", f"{title[0].upper()}{title[1:]}", [NotePart(line) for line in lines])
+        Section(f"notes-{index}", f"{title[0].upper()}{title[1:]}", [Note(line) for line in lines])
         for index, (title, lines) in enumerate(expected.notes(expectation))
     ]
     limits = [

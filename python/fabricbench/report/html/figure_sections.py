@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.registry import figures_of
 from fabricbench.figures.trial_data import Subject
-from fabricbench.report.html.page_parts import NotePart, PlotPart, Section as PageSection
+from fabricbench.report.documents.table import Note
+from fabricbench.report.html.page_parts import PlotPart, Section as PageSection
 
 
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:
@@ -36,5 +37,5 @@ def plot_parts(figures: Iterable[Figure], subject: Subject, *, half: bool = Fals
 
 def plot_section(section: Section, plots: Sequence[PlotPart]) -> PageSection:
     """Return a section with plots, or with the reason why there are none."""
-    reason = NotePart(f"{section.missing[0].upper()}{section.missing[1:]}.")
+    reason = Note(f"{section.missing[0].upper()}{section.missing[1:]}.")
     return PageSection(section.key, section.title, plots or [reason])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabricbench.analysis.record.run_spec import MEASURED
-from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_table
-from fabricbench.report.html.page_parts import FactsPart, NotePart, Page, Part, Section, TextPart
+from fabricbench.report.documents.measured import NO_CHUNKS, printed_table
+from fabricbench.report.documents.table import Note
+from fabricbench.report.documents.trial_facts import trial_facts
+from fabricbench.report.html.page_parts import FactsPart, Page, Part, Section, TextPart
 from fabricbench.report.html.sections.summary import bandwidth_section, summary_section
 from fabricbench.results.result_rows import ResultRow
 from fabricbench.store import Trial
@@ -39,7 +41,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         sections=[
             summary_section(rows),
             *([bandwidth] if bandwidth else []),
-            Section("measured", "Measured", _printed_parts(focus), about),
+            Section("measured", "Measured", _printed_parts(rows, focus), about),
             Section("file", "Imported file", [_file(focus)]),
         ],
         footer=f"fabricbench, results of {focus.facts.engine_version}",
@@ -51,6 +53,10 @@ def _file(focus: Trial) -> TextPart:
     return TextPart(text, title=focus.facts.run_spec[MEASURED]["file"], folded=text.count("\n") > MAX_LINES)
 
 
-def _printed_parts(focus: Trial) -> list[Part]:
+def _printed_parts(rows: Sequence[ResultRow], focus: Trial) -> list[Part]:
     table = printed_table(focus)
-    return [FactsPart(measured_facts(focus)), *([table] if table else []), NotePart(NO_CHUNKS)]
+    return [
+        FactsPart(trial_facts([row.report for row in rows if row.is_focus])),
+        *([table] if table else []),
+        Note(NO_CHUNKS),
+    ]

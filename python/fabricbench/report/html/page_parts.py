@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fabricbench.figures.plot import Plot
-from fabricbench.report.documents.table import Table, Tone
+from fabricbench.report.documents.table import Fact, Note, Table, Tone
 
 
 @dataclass(frozen=True)
 class FactsPart:
     """Names and values, such as seed and version."""
 
-    facts: Sequence[tuple[str, str]]
+    facts: Sequence[Fact]
     kind: Literal["facts"] = "facts"
 
 
@@ -44,15 +44,7 @@ class PlotPart:
     kind: Literal["plot"] = "plot"
 
 
-@dataclass(frozen=True)
-class NotePart:
-    """A sentence, such as why a plot is missing."""
-
-    text: str
-    kind: Literal["note"] = "note"
-
-
-Part = Table | FactsPart | TextPart | PlotPart | NotePart
+Part = Table | FactsPart | TextPart | PlotPart | Note
 
 
 @dataclass(frozen=True)

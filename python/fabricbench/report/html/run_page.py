@@ -14,9 +14,13 @@ from fabricbench.report.html.page_parts import Page, Section
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.html.sections.about import facts_section, model_section, plan_section
 from fabricbench.report.html.sections.answers import answers
-from fabricbench.report.html.sections.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
+from fabricbench.report.html.sections.causes import (
+    diagnosis_section,
+    loss_and_pause_parts,
+    recovery_section,
+    uplinks_section,
+)
 from fabricbench.report.html.sections.hosts_and_ports import hosts_section, ports_section
-from fabricbench.report.html.sections.recovery import recovery_section
 from fabricbench.report.html.sections.summary import (
     bandwidth_section,
     fct_section,
@@ -98,7 +102,7 @@ def build_page(
             *first,
             summary_section(rows),
             *labelled(diagnosis_section(insight) if insight else None),
-            *labelled(recovery_section(insight.recoveries, insight.unreached) if insight else None),
+            *labelled(recovery_section(insight) if insight else None),
             *_present(tcp_section(rows)),
             *_present(twins_section(trials, focus, twins)),
             *second,
@@ -108,7 +112,7 @@ def build_page(
             *labelled(hosts_section(focus), ports_section(focus)),
             *variants.others(),
             plan_section(focus),
-            facts_section(trials, focus),
+            facts_section(rows),
             *_present(model_section(focus)),
         ],
         footer=f"fabricbench {focus.facts.engine_version}",

@@ -18,12 +18,19 @@ from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.observation_points import points_of, points_table
 from fabricbench.report.documents.search import search_table
-from fabricbench.report.documents.table import Cell, Column, Row, Table, Tone
+from fabricbench.report.documents.table import Cell, Column, Note, Row, Table, Tone
 from fabricbench.report.documents.table_cells import axis_columns, size_column
-from fabricbench.report.html.page_parts import Answer, NotePart, Page, Part, PlotPart, Section, TextPart
+from fabricbench.report.html.page_parts import Answer, Page, Part, PlotPart, Section, TextPart
 from fabricbench.report.html.rendering import write_page
 from fabricbench.report.output.atomic_files import check_writable_target
-from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport, results_table
+from fabricbench.report.studies.suite import (
+    KpiName,
+    SuiteReport,
+    TestReport,
+    anomalies_table,
+    results_table,
+    table_of_texts,
+)
 from fabricbench.report.studies.tested_fabric import (
     CONFIGURATION,
     buffer_text,
@@ -130,7 +137,7 @@ def _makers(trials: Sequence[Trial]) -> str:
 def _dut(trials: Sequence[Trial]) -> list[Part]:
     """Return the identity of the device under test; for a model, the modelled device."""
     if not trials:
-        return [NotePart("No trial has finished.")]
+        return [Note("No trial has finished.")]
     spec = trials[0].facts.run_spec
     fabric = spec["fabric"]
     switch = fabric["switch"]
@@ -147,7 +154,7 @@ def _dut(trials: Sequence[Trial]) -> list[Part]:
         ("NIC vendor, model, firmware", _NOT_SIMULATED),
     ]
     note = "Of the first test; what other tests have in another way stands under Test configuration."
-    return [_facts(facts), NotePart(note)]
+    return [_facts(facts), Note(note)]
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> Table:
@@ -167,7 +174,7 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
             yield PlotPart(f"{_TOPOLOGY}-{number}", plot, half=number > 0)
     for text, trial in shown.items():
         links = "; ".join(f"{name} {value}" for name, value in link_facts(trial.facts.run_spec["fabric"]))
-        yield NotePart(
+        yield Note(
             f"{text}{f'; {links}' if links else ''}. Shown: plan {trial.facts.plan}, trial {trial.id}."
         )
 
@@ -195,7 +202,7 @@ def _settings_cell(texts: Sequence[str]) -> Cell:
 def _hosts(report: SuiteReport) -> list[Part]:
     trials = report.trials
     if not trials:
-        return [NotePart("No trial has finished.")]
+        return [Note("No trial has finished.")]
     specs = [trial.facts.run_spec for trial in trials]
     first = specs[0]
     nic = first["fabric"]["nic"]
@@ -256,12 +263,12 @@ def _formulas(report: SuiteReport) -> Table:
 def _tests(report: SuiteReport) -> Iterator[Section]:
     for number, test in enumerate(report.tests, 1):
         parts: list[Part] = [*_plots(test)]
-        parts += [NotePart(test.description)] if test.description else []
-        parts += [NotePart(f"Failed: {test.error}")] if test.error else []
+        parts += [Note(test.description)] if test.description else []
+        parts += [Note(f"Failed: {test.error}")] if test.error else []
         parts += [search_table(test.plan, test.search_results, test.tried)] if test.search_results else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
-        parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
+        parts += [Note(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
         yield Section(
             test.anchor,
             f"5.{number} {test.title}",
@@ -290,8 +297,8 @@ def _points(test: TestReport) -> list[Part]:
     row = test.rows[-1]
     points = points_of(row.trial)
     if points is None:
-        return [NotePart("Observation points are not known of what was measured elsewhere.")]
-    return [points_table(points), NotePart(f"Of one trial: {row.label}, trial {row.trial.id}.")]
+        return [Note("Observation points are not known of what was measured elsewhere.")]
+    return [points_table(points), Note(f"Of one trial: {row.label}, trial {row.trial.id}.")]
 
 
 def _kpi_table(test: TestReport) -> list[Part]:
@@ -320,7 +327,7 @@ def _kpi_table(test: TestReport) -> list[Part]:
         case_cells += [Cell(row.first.summary.job)] if has_jobs else []
         case_cells += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
         cells.append(Row([*case_cells, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
-    notes = [NotePart(text) for text in reasons.texts()]
+    notes = [Note(text) for text in reasons.texts()]
     return [Table(columns, cells, _caption(test)), *notes]
 
 
@@ -372,21 +379,12 @@ def _caption(test: TestReport) -> str:
 
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
-    anomalies = list(report.anomalies())
-    columns = [Column("test", is_text=True), Column("what", is_text=True)]
-    parts: list[Part] = [
-        Table(
-            columns,
-            [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in anomalies],
-            "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
-        )
-        if anomalies
-        else NotePart("No test failed, every job is complete, nothing was lost.")
-    ]
+    clean = Note("No test failed, every job is complete, nothing was lost.")
+    parts: list[Part] = [anomalies_table(report) or clean]
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
-        rows = [Row([Cell(test.title, href=f"#{test.anchor}"), text]) for test, text in deviations]
-        parts.append(Table(columns, rows, "Deviations from the procedures of the document."))
+        caption = "Deviations from the procedures of the document."
+        parts.append(table_of_texts(deviations, "deviation", caption))
     if report.omitted:
         titles = ("category", "test", "why")
         rows = [Row([omitted.category, omitted.title, omitted.reason]) for omitted in report.omitted]
@@ -431,4 +429,4 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         "deviation over the mean; 5 % is what the document gives as typical of runs in a laboratory, and "
         "judges nothing."
     )
-    return [Table(columns, rows), NotePart(note)]
+    return [Table(columns, rows), Note(note)]

@@ -79,12 +79,6 @@ class CampaignReport:
         return f"{record_count}; {self.alone:,} of a job alone are left out" if self.alone else record_count
 
 
-def settings_of(table: CampaignTable, row: dict[str, Any]) -> str:
-    """Format a trial of the table as its factors and its seed."""
-    parts = [f"{name} {row[name]}" for name in table.factors]
-    return ", ".join([*parts, f"iteration {row['iteration']}"])
-
-
 def campaign_json(report: CampaignReport) -> str:
     """Return a campaign as one JSON object: its counts, missing trials, effects, settings and trials."""
     front, table = report.front, report.table

@@ -19,7 +19,7 @@ from fabricbench.report.documents.table import Cell, Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.studies.missing_values import absences
-from fabricbench.report.terminal.text_table import render
+from fabricbench.report.terminal.text_table import joined
 from fabricbench.results.studies.suite_metrics import KpiRow, kpi_rows
 from fabricbench.searched import Searched
 from fabricbench.store import Trial
@@ -308,7 +308,7 @@ def _line(test: TestReport) -> Row:
     kpi = test.primary
     ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["-", "-"]
     cells: list[Cell | str] = [
-        Cell(test.title, [test.category], href=f"#{test.anchor}"),
+        _test_cell(test, [test.category]),
         Cell(test.plan, tone="muted"),
         str(test.tried or len(test.trials)),
         Cell(kpi.full_title, [f"indicative: {kpi.reference}"] if kpi.reference else []),
@@ -319,11 +319,32 @@ def _line(test: TestReport) -> Row:
     return Row(cells, "bad" if test.error or test.rejected else "")
 
 
+def anomalies_table(report: SuiteReport) -> Table | None:
+    """Return the anomalies of each test, or `None` without any."""
+    anomalies = list(report.anomalies())
+    if not anomalies:
+        return None
+    caption = "Failures, jobs that are not complete, frames lost, criteria of plans that are not met."
+    return table_of_texts(anomalies, "what", caption, f"anomalies: {len(anomalies)}")
+
+
+def table_of_texts(
+    texts: Sequence[tuple[TestReport, str]], column: str, caption: str = "", title: str = ""
+) -> Table:
+    """Return a table of texts about tests."""
+    columns = [Column(name, is_text=True) for name in ("test", "plan", column)]
+    rows = [Row([_test_cell(test), Cell(test.plan, tone="muted"), text]) for test, text in texts]
+    return Table(columns, rows, caption, title)
+
+
+def _test_cell(test: TestReport, below: Sequence[str] = ()) -> Cell:
+    return Cell(test.title, below, href=f"#{test.anchor}")
+
+
 def suite_text(report: SuiteReport, *, colour: bool) -> str:
     """Format the results of the tests, and the anomalies."""
-    lines = [f"{report.title}: {report.extent}", render(results_table(report), colour=colour)]
-    anomalies = [f"{test.plan}: {text}" for test, text in report.anomalies()]
-    return "\n".join([*lines, *([f"anomalies: {len(anomalies)}"] if anomalies else []), *anomalies])
+    head = f"{report.title}: {report.extent}\n"
+    return head + joined([results_table(report), anomalies_table(report)], colour=colour)
 
 
 def suite_json(report: SuiteReport) -> str:

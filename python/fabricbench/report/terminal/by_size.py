@@ -7,6 +7,7 @@ from itertools import groupby
 
 from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import Metric, View, in_views
+from fabricbench.report.documents.columns import with_short_units
 from fabricbench.report.documents.comparison import Comparison, JobPair
 from fabricbench.report.documents.numbers import fixed
 from fabricbench.report.documents.table import Column, Row, Table
@@ -34,9 +35,12 @@ def _kind(pair: JobPair) -> tuple[str, int, str, str]:
 
 def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
     collective, ranks, variant, axes = _kind(pairs[0])
-    shown = [
+    with_values = [
         metric for metric in in_views(View.SIZES) if any(_change(pair, metric).has_values for pair in pairs)
     ]
+    shown = with_short_units(
+        with_values, [job.summary for pair in pairs for job in (pair.first, pair.second)]
+    )
     columns = [Column("data", "size", is_text=True)]
     for metric in shown:
         head, unit = metric.lines
@@ -64,4 +68,4 @@ def _has_ratio(metric: Metric) -> bool:
 
 
 def _change(pair: JobPair, metric: Metric) -> Change:
-    return next(change for change in pair.changes if change.metric is metric)
+    return next(change for change in pair.changes if change.metric.name == metric.name)

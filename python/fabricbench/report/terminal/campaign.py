@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from fabricbench.report.documents.campaign import effect_tables, front_table, settings_table
+from fabricbench.report.documents.campaign import (
+    effect_tables,
+    front_table,
+    missing_table,
+    response_notes,
+    settings_table,
+)
 from fabricbench.report.studies.campaign import (
     CampaignReport,
-    settings_of,
     value_text,
 )
-from fabricbench.report.terminal.text_table import Style, render, styled
+from fabricbench.report.terminal.text_table import Style, joined, note_lines, render, styled
 from fabricbench.results.studies.factor_effects import Response
 from fabricbench.words import counted
 
@@ -32,25 +37,15 @@ def campaign_text(report: CampaignReport, *, colour: bool = False) -> str:
     """Return a campaign as text."""
     head = styled(f"{report.name}: {report.extent}", Style.BOLD, colour=colour)
     notes = [f"note: {note}" for note in report.table.notes]
-    parts = ["\n".join([head, *([report.title] if report.title else []), *_missing(report), *notes])]
+    missing = missing_table(report.table, _MISSING_MAX)
+    parts = ["\n".join([head, *([report.title] if report.title else []), *notes])]
+    parts += [render(missing, colour=colour)] if missing else []
     parts += [_response(response, colour=colour) for response in report.responses]
     if front := report.front:
         table = front_table(front, _FRONT_MAX)
         empty = f"{styled(table.title, Style.BOLD, colour=colour)}: no setting has both"
         parts.append(render(table, colour=colour) if table.rows else empty)
     return "\n\n".join(parts)
-
-
-def _missing(report: CampaignReport) -> list[str]:
-    missing, table = report.table.missing, report.table
-    lines = [
-        f"missing: {row['trial']}, {row['status']}: {settings_of(table, row)}"
-        for row in missing.head(_MISSING_MAX).to_dicts()
-    ]
-    omitted = missing.height - _MISSING_MAX
-    return (
-        [*lines, f"and {counted(omitted, 'more')[: -1 if omitted > 1 else None]}"] if omitted > 0 else lines
-    )
 
 
 def _response(response: Response, *, colour: bool) -> str:
@@ -61,8 +56,6 @@ def _response(response: Response, *, colour: bool) -> str:
     about = f"mean {value_text(response, effects.mean)} of {settings}; {metric.direction} is better"
     tables = effect_tables(response, effects, _LEVELS_MAX, _PAIRS_MAX) if response.factors else []
     tables.append(settings_table(response, _ENDS, _LOADS_MAX))
-    texts = [render(table, colour=colour) for table in tables]
-    notes = [f"{response.unmeasured:,} with a record have no {metric.name}."] if response.unmeasured else []
-    text = "\n".join(f"note: {note}" for note in [*notes, *response.notes()])
-    texts += [text] if text else []
+    notes = "\n".join(note_lines(response_notes(response), colour=colour))
+    texts = [joined(tables, colour=colour), *([notes] if notes else [])]
     return "\n\n".join([f"{styled(title, Style.BOLD, colour=colour)}: {about}", *texts])

@@ -9,32 +9,22 @@ from types import MappingProxyType
 
 from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
-from fabricbench.report.documents.columns import shares_fabric
-from fabricbench.report.documents.criteria import judgement_text, not_met_text
+from fabricbench.report.documents.columns import shares_fabric, with_short_units
+from fabricbench.report.documents.criteria import judgement_text
 from fabricbench.report.documents.fabric_metrics import fabric_values
 from fabricbench.report.documents.hosts import host_tables
-from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_table
+from fabricbench.report.documents.measured import NO_CHUNKS, printed_table
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import deviation_text, exact_text, heading, sized, value_text
 from fabricbench.report.documents.tcp import connection_table, tcp_table
 from fabricbench.report.documents.tenants import tenants_tables
-from fabricbench.report.terminal.text_table import Style, render, styled
+from fabricbench.report.documents.trial_facts import tags_text, trial_facts
+from fabricbench.report.terminal.text_table import Style, facts_text, joined, render, styled
 from fabricbench.results.axes import axes_label
-from fabricbench.results.job_ranking import by_concern, jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.results.job_ranking import by_concern, kept_of, total_ranks, worst_job
 from fabricbench.results.job_reports import JobReport
 from fabricbench.store import Trial
-from fabricbench.words import data_size, plan_value
-
-
-def hosts_table(trial: Trial, *, colour: bool = False) -> str:
-    """Format the hosts of a trial and the known counters that changed; empty without hosts.
-
-    Raises:
-        StoreError: A table cannot be read.
-    """
-    return "\n\n".join(
-        text for table in host_tables(trial) for text in (render(table, colour=colour), table.caption) if text
-    )
+from fabricbench.words import data_size
 
 
 def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:
@@ -46,69 +36,23 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
         colour: Use the styles of a terminal.
     """
     trial = jobs[0].trial
-    facts_shown = [
-        (name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)
-    ]
-    facts_shown = [
-        (name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in facts_shown
-    ]
-    facts_shown += [("jobs", text)] if (text := jobs_text(jobs)) else []
-    facts = render(Table([Column("", is_text=True)] * 2, [Row(pair) for pair in facts_shown]), colour=False)
-    facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
+    facts = "\n".join([facts_text(trial_facts(jobs, tags)), *(f"note: {note}" for note in trial.notes)])
     jobs = by_concern(jobs)
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
-    tcp = (tcp_table([("this", trial)]), connection_table(trial))
-    fabric = fabric_values(jobs)
-    hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
-    return "\n\n".join(
-        [
-            facts,
-            *(_job_text(job, colour=colour) for job in jobs),
-            *([render(fabric, colour=colour)] if fabric else []),
-            *(render(table, colour=colour) for table in tenants_tables(jobs)),
-            *(render(table, colour=colour) for table in tcp if table),
-            *hosts,
-        ]
-    )
-
-
-def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
-    facts = trial.facts
-    if trial.is_printed:
-        return measured_facts(trial)
-    return [
-        ("trial", facts.id),
-        ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
-        ("tag", facts.tag or "-"),
-        ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
-        *((name, plan_value(value)) for name, value in facts.axes),
-        ("seed", str(facts.run_spec["seed"])),
-        ("status", trial.status),
-        ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
-        ("started", trial.started_at),
-        *_cost(trial),
+    tables = [
+        fabric_values(jobs),
+        *tenants_tables(jobs),
+        tcp_table([trial]),
+        connection_table(trial),
     ]
-
-
-def _cost(trial: Trial) -> list[tuple[str, str]]:
-    """Format the cost of a run: facts of the simulator, or those of another backend by their names."""
-    engine, host = trial.engine, trial.machine["host"]
-    if not set(_OF_SIMULATOR) <= set(engine):
-        counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
-        return [("machine", host), *((name, f"{value:,}") for name, value in counts.items())]
-    return [
-        ("took", f"{engine['wall_s']:.3g} s on {host}, threads: {engine['threads']}"),
-        ("packet-hops", f"{engine['packet_hops']:,}"),
-        ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
+    parts = [
+        facts,
+        *(_job_text(job, colour=colour) for job in jobs),
+        joined(tables, colour=colour),
+        joined(host_tables(trial), colour=colour, with_captions=True),
     ]
-
-
-_OF_SIMULATOR = ("wall_s", "threads", "packet_hops", "peak_rss_bytes")
-
-
-def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
-    return ", ".join(tags) or trial.facts.tag or "-"
+    return "\n\n".join(part for part in parts if part)
 
 
 def _printed(trial: Trial) -> list[str]:
@@ -179,8 +123,6 @@ _LIST_COLUMNS = [
     Column("#"),
     Column("tag", is_text=True),
     Column("status", is_text=True),
-    *(Column(metric.label, metric.unit, head=metric.lines) for metric in in_views(View.TRIALS)),
-    Column("started", "(UTC)", is_text=True),
 ]
 
 
@@ -201,14 +143,17 @@ def trial_list(
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
     has_several_jobs = any(len(group) > 1 for group in jobs_of.values())
+    metrics = with_short_units(in_views(View.TRIALS), [job.summary for job in jobs])
     columns = [*_LIST_COLUMNS[:4], *([_RANKS, _OF_ALONE] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
+    columns += [Column(metric.label, metric.unit, head=metric.lines) for metric in metrics]
+    columns.append(Column("started", "(UTC)", is_text=True))
     rows: list[Row] = []
     for trial in trials:
-        tagged = _tags_text(trial, tags.get(trial.id, ()))
+        tagged = tags_text(trial, tags.get(trial.id, ()))
         finished: Sequence[JobReport | None] = by_concern(jobs_of.get(trial.attempt, ())) or [None]
         worst = worst_job(jobs_of.get(trial.attempt, []))
         for job in finished:
-            row = _list_row(trial, job, tagged)
+            row = _list_row(trial, job, tagged, metrics)
             shared_cells = _shared_cells(trial, job, is_worst=job is worst) if has_several_jobs else []
             rows.append(replace(row, cells=[*row.cells[:4], *shared_cells, *row.cells[4:]]))
     return render(Table(columns, rows), colour=colour)
@@ -224,9 +169,9 @@ def _shared_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> lis
     return [f"{job.summary.ranks}/{ranks}", "" if percent is None else f"{mark}{percent:.1f}"]
 
 
-def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
+def _list_row(trial: Trial, job: JobReport | None, tagged: str, metrics: Sequence[Metric]) -> Row:
     facts = trial.facts
-    values = [value_text(trial, job.summary, metric) if job else "-" for metric in in_views(View.TRIALS)]
+    values = [value_text(trial, job.summary, metric) if job else "-" for metric in metrics]
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = status_text(job) if job else trial.status

@@ -3,7 +3,7 @@
  * axis; CaptionedChart adds the caption.
  */
 import { Skeleton, Text } from '@mantine/core';
-import type { ModeBarDefaultButtons, PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
+import type { Layout, ModeBarDefaultButtons, PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
 import { useEffect, useRef, useState } from 'react';
 
 import type { Figure } from '../../api/types';
@@ -104,7 +104,7 @@ async function draw(element: HTMLDivElement, figure: Figure, linked: Linked | un
   // Plotly's own double click restores the axis that it drew first, which may be a part of the run.
   const config = linked ? { ...CONFIG, doubleClick: false as const } : CONFIG;
   // Plotly writes into the layout that it is given.
-  await plotly.react(element, figure.data, structuredClone(figure.layout), config);
+  await plotly.react(element, figure.data, structuredClone(figure.layout) as Partial<Layout>, config);
   if (!first || !linked) return;
   const plot = element as unknown as PlotlyHTMLElement;
   plot.on('plotly_relayout', (event) => {

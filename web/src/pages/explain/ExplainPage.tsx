@@ -68,8 +68,8 @@ function Answer({ explaining }: { explaining: ReturnType<typeof useExplaining> }
   if (data !== undefined) return <Explanation explained={data} />;
   return (
     <Empty title="Paste what a benchmark printed">
-      nccl-tests with NCCL_DEBUG=INFO in the same output says most. Add counters of switches and hosts, or a
-      switch&apos;s config_db.json, as further files.
+      nccl-tests with NCCL_DEBUG=INFO says most, in one output or as a table and logs. Add counters of
+      switches and hosts, or a switch&apos;s config_db.json, as further files.
     </Empty>
   );
 }

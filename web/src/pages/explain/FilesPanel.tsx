@@ -4,7 +4,7 @@ import { IconX } from '@tabler/icons-react';
 
 import type { FileToExplain } from '../../api/queries';
 import { FileDrop, fileText } from '../imports/FileDrop';
-import { EXPLAIN_LABELS, filesOf } from './given';
+import { EXPLAIN_LABELS, filesOf, withFiles } from './given';
 
 interface Props {
   files: readonly FileToExplain[];
@@ -14,17 +14,12 @@ interface Props {
 }
 
 export function FilesPanel({ files, text, onFiles, onText }: Props) {
-  const add = (added: readonly File[]) => {
-    const names = new Set(added.map(({ name }) => name));
-    const others = files.filter(({ file }) => !names.has(file.name));
-    onFiles([...others, ...added.map((file) => ({ file, earlier: false }))]);
-  };
   const addText = () => {
     onFiles(filesOf(files, text));
     onText('');
   };
   return (
-    <FileDrop multiple status="or drop them here" onFiles={add}>
+    <FileDrop multiple status="or drop them here" onFiles={(added) => onFiles(withFiles(files, added))}>
       <Textarea
         label="Paste"
         description="Output of nccl-tests, perftest or OSU, NCCL's log; counters, config_db.json, a plan, NCCL's graphs"

@@ -60,12 +60,28 @@ export function givenOf({ kind, cluster, plan, adapters, ranks, ...values }: For
 /** Files to send: the chosen ones and the text in the field, if there is any. */
 export function filesOf(files: readonly FileToExplain[], text: string): FileToExplain[] {
   if (text.trim() === '') return [...files];
-  const names = new Set(files.map(({ file }) => file.name));
-  let number = 1;
-  while (names.has(pastedName(number))) number += 1;
-  return [...files, { file: new File([text], pastedName(number), { type: 'text/plain' }), earlier: false }];
+  return withFiles(files, [new File([text], 'pasted.txt', { type: 'text/plain' })]);
 }
 
-function pastedName(number: number) {
-  return number === 1 ? 'pasted.txt' : `pasted-${number}.txt`;
+/** Adds files; one with the name of another gets a number, since errors name their file. */
+export function withFiles(files: readonly FileToExplain[], added: readonly File[]): FileToExplain[] {
+  const names = new Set(files.map(({ file }) => file.name));
+  const all = [...files];
+  for (const file of added) {
+    const name = freeName(file.name, names);
+    names.add(name);
+    all.push({
+      file: name === file.name ? file : new File([file], name, { type: file.type }),
+      earlier: false,
+    });
+  }
+  return all;
+}
+
+/** The name, or with the first free number before its extension: `pasted-2.txt`. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  const [, stem = name, extension = ''] = /^(.+?)(\.[^.]*)?$/s.exec(name) ?? [];
+  let free = name;
+  for (let number = 2; taken.has(free); number += 1) free = `${stem}-${number}${extension}`;
+  return free;
 }

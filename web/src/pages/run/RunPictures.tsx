@@ -8,29 +8,21 @@ import { useFigures, useMetrics } from '../../api/queries';
 import type { FigureName, ResultsOfRun } from '../../api/types';
 import { FigurePanel } from '../../components/chart/FigurePanel';
 import { ResultMap } from './ResultMap';
-
-/** Figures of a run in the order of the page; the first of each list that the run has. */
-const CURVES = ['curves', 'bandwidth'];
-const OTHERS = ['ratio', 'tenant-busbw', 'kept-share'];
+import { figuresOfRun } from './runFigures';
 
 export function RunPictures({ results }: { results: ResultsOfRun }) {
   const { focus, maps } = results;
   const metric = useMetrics().find(({ name }) => name === results.metric);
   const figures = useFigures(focus ?? '', focus !== null).data?.figures ?? [];
-  const find = (name: string) => figures.find((figure) => figure.name === name);
-  // Of several iterations the timeline is that of the worst result.
+  const { curve, others } = figuresOfRun(results, figures);
+  if (focus === null) return null;
+  // Of several iterations a figure of one trial is that of the worst result.
   const isOneOfSeveral = results.results.some(({ iteration }) => iteration > 0);
   const about = isOneOfSeveral && results.worst !== null ? `, ${results.worst.label}` : '';
-  const single = results.dimensions.every((name) => name === 'job');
-  const timeline = find('timeline');
-  const titled = timeline && { ...timeline, title: `${timeline.title}${about}` };
-  const [curve] = single ? [titled] : CURVES.map(find).filter((figure) => figure !== undefined);
-  // Of several jobs the figure of ratios has the first.
-  const names = results.dimensions.includes('job') ? OTHERS.filter((name) => name !== 'ratio') : OTHERS;
-  const others = single ? [] : names.map(find).filter((figure) => figure !== undefined);
-  if (focus === null) return null;
+  const titled = (figure: FigureName) =>
+    figure.of_run ? figure : { ...figure, title: `${figure.title}${about}` };
   const panel = (figure: FigureName) => (
-    <FigurePanel key={figure.name} trial={focus} figure={figure} jobs={[]} filtered={false} />
+    <FigurePanel key={figure.name} trial={focus} figure={titled(figure)} jobs={[]} filtered={false} />
   );
   return (
     <>

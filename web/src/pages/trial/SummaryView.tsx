@@ -18,7 +18,7 @@ import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { CriteriaTable } from './CriteriaTable';
 import { JobTiles } from './JobTiles';
 import { FabricMetrics, MetricTable } from './MetricTable';
-import { jobsOf, unreachedTexts } from './views';
+import { jobsOf, mainFigure, unreachedTexts } from './views';
 
 export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = jobsOf(trial);
@@ -46,16 +46,10 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
   );
 }
 
-/** Figures of which the first one that the trial has is on the first screen. */
-const MAIN_FIGURES = ['timeline', 'topology', 'links', 'bandwidth'];
-
 function MainFigure({ trial }: { trial: TrialDetail }) {
   const query = useFigures(trial.id);
   if (query.isPending) return <Loading name="The figures" />;
-  const figures = query.data?.figures ?? [];
-  const figure = MAIN_FIGURES.map((name) => figures.find((each) => each.name === name)).find(
-    (each) => each !== undefined,
-  );
+  const figure = mainFigure(query.data?.figures ?? []);
   if (figure === undefined) return <div />;
   return <FigurePanel trial={trial.id} figure={figure} jobs={[]} filtered={false} />;
 }

@@ -4,14 +4,12 @@
  */
 import { Stack, Tabs } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
-import { useEffect } from 'react';
 import { useNavigate, useParams } from 'react-router';
 
 import { query } from '../../api/client';
 import { useFigures, useTrial } from '../../api/queries';
 import type { TrialDetail } from '../../api/types';
 import { FigurePanel, TimeRangeBar } from '../../components/chart/FigurePanel';
-import { loadPlotly } from '../../components/chart/plotly';
 import { searchOfRange, timeRangeOf } from '../../components/chart/timeRange';
 import { Empty, Loaded } from '../../components/QueryStates';
 import { useSearch } from '../../components/useSearch';
@@ -24,13 +22,13 @@ import { RecordTables } from './RecordTables';
 import { SummaryView } from './SummaryView';
 import { TrialHeader } from './TrialHeader';
 import {
+  figuresOf,
   hasFigures,
   hasTables,
   hostsOf,
   isPrinted,
   jobsOf,
   type View,
-  VIEW_OF_SECTION,
   VIEWS,
   viewsOf,
 } from './views';
@@ -38,7 +36,6 @@ import {
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
   const trial = useTrial(id);
-  usePlotlyPreload(view);
   const data = trial.data;
   useDocumentTitle(
     data ? `${data.plan}, ${dataSize(data.data_size_bytes)} · fabricbench` : 'Trial · fabricbench',
@@ -48,15 +45,6 @@ export function Component() {
       {(detail) => <TrialViews trial={detail} view={VIEWS.find(({ key }) => key === view) ?? VIEWS[0]} />}
     </Loaded>
   );
-}
-
-/** Loads Plotly in parallel with the trial. */
-function usePlotlyPreload(view: string) {
-  const needed = hasFigures(view);
-  useEffect(() => {
-    // The chart that needs the library shows a failure.
-    if (needed) loadPlotly().catch(() => undefined);
-  }, [needed]);
 }
 
 function TrialViews({ trial, view }: { trial: TrialDetail; view: View | undefined }) {
@@ -113,14 +101,13 @@ function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
   );
 }
 
-/** Figures of a view, in the order of the report. */
 function FiguresView({ trial, view }: { trial: TrialDetail; view: View }) {
   const figures = useFigures(trial.id);
   if (!hasFigures(view.key)) return null;
   return (
     <Loaded query={figures} name="Figures">
       {({ figures: all }) => {
-        const shown = all.filter((figure) => VIEW_OF_SECTION[figure.section] === view.key);
+        const shown = figuresOf(view.key, all);
         if (shown.length === 0 && view.tables.length === 0 && view.key !== 'summary') {
           return <Empty title="Nothing to draw">The record of this trial has nothing for this view.</Empty>;
         }

@@ -2,7 +2,7 @@
  * Views (tabs) of a trial's page: title, tables of the trial's results and figures of each, and which views a trial
  * has; accessors of its jobs and hosts; texts of failures in the plan later than the end of the trial.
  */
-import type { EngineHost, FigureSection, JobDetail, TrialDetail } from '../../api/types';
+import type { EngineHost, FigureName, FigureSection, JobDetail, TrialDetail } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';
 
 export interface View {
@@ -40,7 +40,7 @@ export const VIEWS: readonly View[] = [
 ];
 
 /** View that shows the figures of each section of the report; null for those of the page of the run. */
-export const VIEW_OF_SECTION: Record<FigureSection, string | null> = {
+const VIEW_OF_SECTION: Record<FigureSection, string | null> = {
   results: null,
   variants: null,
   sweep: null,
@@ -56,6 +56,20 @@ export const VIEW_OF_SECTION: Record<FigureSection, string | null> = {
   uplinks: 'links',
   links: 'links',
 };
+
+/** Figures of which the first one that the trial has is on the first screen. */
+const MAIN_FIGURES = ['timeline', 'topology', 'links', 'bandwidth'];
+
+export function mainFigure(figures: readonly FigureName[]): FigureName | undefined {
+  return MAIN_FIGURES.map((name) => figures.find((each) => each.name === name)).find(
+    (each) => each !== undefined,
+  );
+}
+
+/** Figures of a view, in the order of the report. */
+export function figuresOf(view: string, figures: readonly FigureName[]): FigureName[] {
+  return figures.filter((figure) => VIEW_OF_SECTION[figure.section] === view);
+}
 
 export function hasFigures(view: string): boolean {
   return Object.values(VIEW_OF_SECTION).includes(view);

@@ -8,20 +8,17 @@ from fabricbench.figures.figure import UPLINKS
 from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most_uneven
 from fabricbench.figures.trial_data import Subject
 from fabricbench.report.documents.counter_tables import (
+    losses_table,
     marks_table,
     pauses_table,
     priorities_table,
     uplinks_table,
 )
-from fabricbench.report.documents.diagnosis import Insight
-from fabricbench.report.documents.table import Cell, Column, Row, Table
+from fabricbench.report.documents.diagnosis import NO_CAUSE, UNDER_MAX, Insight, under_text
+from fabricbench.report.documents.recovery import recovery_table
+from fabricbench.report.documents.table import Cell, Column, Note, Row, Table
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import NotePart, Part, Section
-from fabricbench.report.terminal.diagnosis import (
-    MAX_UNDER,
-    NO_CAUSE,
-    under_text,
-)
+from fabricbench.report.html.page_parts import Part, Section
 
 MAX_CAUSE_ROWS = 40
 MAX_CAUSES_OF_JOB = 8
@@ -47,7 +44,7 @@ def diagnosis_section(insight: Insight) -> Section | None:
                     "–" if finding.explained is None else f"{100 * finding.explained:.0f}",
                     Cell(
                         finding.sentence,
-                        [under_text(finding, symptom) for symptom in finding.under[:MAX_UNDER]],
+                        [under_text(finding, symptom) for symptom in finding.under[:UNDER_MAX]],
                     ),
                     Cell(*_remedy_lines(finding)),
                 ]
@@ -56,7 +53,7 @@ def diagnosis_section(insight: Insight) -> Section | None:
         ]
         parts.append(Table(columns, rows, _cause_caption(len(shown), len(insight.findings))))
     unexplained_jobs = [job for job in insight.unhealthy if not insight.of_job(job)]
-    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
+    parts += [Note(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
     return Section("diagnosis", "Why", parts)
 
 
@@ -101,14 +98,17 @@ def uplinks_section(subject: Subject) -> Section | None:
     return Section(UPLINKS.key, UPLINKS.title, [uplinks, *([marks] if marks else []), *plots])
 
 
+def recovery_section(insight: Insight) -> Section | None:
+    """Return the effect of each failure and repair on each job, or `None` without failures."""
+    table = recovery_table(insight.recoveries, insight.unreached, MAX_CAUSE_ROWS)
+    return Section("recovery", "Failures and recovery", [table]) if table else None
+
+
 def loss_and_pause_parts(insight: Insight) -> list[Part]:
     """Return the frames lost by cause and the paused ports; empty if there were neither."""
-    parts: list[Part] = []
-    if any(insight.losses.values()):
-        rows = [
-            Row([cause, Cell(f"{frames:,}", tone="bad" if frames else "muted")])
-            for cause, frames in insight.losses.items()
-        ]
-        parts.append(Table([Column("frames lost by", is_text=True), Column("frames")], rows))
-    tables = (pauses_table(insight, MAX_PAUSED_ROWS), priorities_table(insight, MAX_PAUSED_ROWS))
-    return [*parts, *(table for table in tables if table)]
+    tables = (
+        losses_table(insight),
+        pauses_table(insight, MAX_PAUSED_ROWS),
+        priorities_table(insight, MAX_PAUSED_ROWS),
+    )
+    return [table for table in tables if table]

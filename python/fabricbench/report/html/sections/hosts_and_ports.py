@@ -9,7 +9,8 @@ from typing import Final
 
 from fabricbench.report.documents.hosts import host_tables
 from fabricbench.report.documents.port_map import ports_of, ports_table
-from fabricbench.report.html.page_parts import NotePart, Part, Section
+from fabricbench.report.documents.table import Note
+from fabricbench.report.html.page_parts import Part, Section
 from fabricbench.store import Trial
 from fabricbench.words import counted
 
@@ -25,7 +26,7 @@ def ports_section(focus: Trial) -> Section | None:
     if len(rows) > _ROWS_MAX:
         note = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "
         parts.append(
-            NotePart(note + f"`fabricbench export {focus.id} --table port_map -o port_map.csv` writes all.")
+            Note(note + f"`fabricbench export {focus.id} --table port_map -o port_map.csv` writes all.")
         )
     return Section("port-map", "Port map", parts)
 

@@ -12,7 +12,9 @@ from fabricbench.results.result_rows import ResultRow
 def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
     """Return one line for each TCP traffic of each trial, or `None` without TCP."""
     focus = next((row.trial for row in rows if row.is_focus), None)
-    labelled = {row.trial.attempt: (row.label, row.trial) for row in rows}.values()
-    tables = (tcp_table(list(labelled), focus), connection_table(focus) if focus else None)
+    tables = (
+        tcp_table([row.trial for row in rows], focus.id if focus else ""),
+        connection_table(focus) if focus else None,
+    )
     parts = [table for table in tables if table]
     return Section("tcp", "TCP traffic", parts) if parts else None

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fabricbench.figures.figure import TENANTS
 from fabricbench.figures.results.tenants import KEPT_FIGURE, SHARED_FIGURES
 from fabricbench.figures.trial_data import Subject
+from fabricbench.report.documents.table import Note
 from fabricbench.report.documents.tenants import seed_tables, tenants_tables
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import NotePart, Part, Section
+from fabricbench.report.html.page_parts import Part, Section
 from fabricbench.results.result_rows import ResultRow
 from fabricbench.store import Trial
 
@@ -33,5 +34,5 @@ def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
         parts += [*seed_tables(subject.kept, MAX_PLACEMENT_ROWS), *plot_parts([KEPT_FIGURE], subject)]
         if not any(row.placement for row in subject.kept):
             text = "Queue pairs have no path of their own here, so there are no placements to tell apart."
-            parts.append(NotePart(text))
+            parts.append(Note(text))
     return Section(TENANTS.key, TENANTS.title, parts)

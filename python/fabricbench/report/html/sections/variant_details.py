@@ -10,8 +10,9 @@ from fabricbench.analysis.summary.job_summary import summary_of
 from fabricbench.figures.trial_data import subject_of
 from fabricbench.report.documents.comparison import Comparison, of_variants, same_point
 from fabricbench.report.documents.diagnosis import insight
+from fabricbench.report.documents.table import Note
 from fabricbench.report.documents.variants import anchor
-from fabricbench.report.html.page_parts import NotePart, Part, PlotPart, Section
+from fabricbench.report.html.page_parts import Part, PlotPart, Section
 from fabricbench.report.html.sections.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
 from fabricbench.report.html.sections.trial import trial_sections
 from fabricbench.report.html.sections.variants import variants_section
@@ -55,7 +56,7 @@ class RunVariants:
             f"{parameter.field}: {parameter.values[column]}" for parameter in self._comparison.parameters
         ]
         size = shown_size(trial, summary_of(trial.results[0], trial.facts.run_spec))
-        notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
+        notes: list[Part] = [Note("; ".join(facts) + ".")] if facts else []
         iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""
         about = f"{size}{iteration} · trial {trial.id}"
         return Section(anchor(label), f"Variant {label}", notes, about)
@@ -69,7 +70,7 @@ class RunVariants:
         shown = [section for trial in self._trials[:MAX_OTHERS] for section in self._sections(trial)]
         heads = [self.headline(trial) for trial in self._trials[MAX_OTHERS:]]
         text = "Reduced: no plots here; a report of this trial has them."
-        return [*shown, *(replace(head, parts=[*head.parts, NotePart(text)]) for head in heads if head)]
+        return [*shown, *(replace(head, parts=[*head.parts, Note(text)]) for head in heads if head)]
 
     def _sections(self, trial: Trial) -> list[Section]:
         trial_insight, label = insight(trial), trial.facts.variant

@@ -11,10 +11,11 @@ from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import RATIOS, Direction
 from fabricbench.report.documents.comparison import Comparison, parameters_table
 from fabricbench.report.documents.numbers import fixed
-from fabricbench.report.documents.variants import RATIO_DECIMALS, ratio_tables, spread_table, variant_table
+from fabricbench.report.documents.table import Note
+from fabricbench.report.documents.variants import RATIO_DECIMALS, ratio_tables, spread_table
 from fabricbench.report.html.figure_sections import plot_parts
-from fabricbench.report.html.page_parts import NotePart, Part, Section
-from fabricbench.results.variants import VersusRow, compared_jobs, versus_rows
+from fabricbench.report.html.page_parts import Part, Section
+from fabricbench.results.variants import VersusRow, versus_rows
 
 MAX_ROWS = 400
 MAX_PLOTS = 8
@@ -35,11 +36,8 @@ def variants_section(subject: Subject, comparison: Comparison) -> Section | None
     spread = spread_table(shown)
     ratios: list[Part] = [*ratio_tables(shown), *([spread] if spread else [])]
     if len(rows) > MAX_ROWS:
-        ratios.append(NotePart(f"Reduced: the first {MAX_ROWS} of {len(rows):,} lines."))
-    jobs = compared_jobs([row.report for row in subject.rows])[:MAX_ROWS]
-    names = dict.fromkeys(job.summary.job for job in jobs)
-    tables = [variant_table([job for job in jobs if job.summary.job == name]) for name in names]
-    parts: list[Part] = [*_findings(rows), *ratios, *_plots(subject, rows), *tables]
+        ratios.append(Note(f"Reduced: the first {MAX_ROWS} of {len(rows):,} lines."))
+    parts: list[Part] = [*_findings(rows), *ratios, *_plots(subject, rows)]
     parameters = parameters_table(comparison, MAX_PARAMETERS)
     parts += [parameters] if parameters else []
     return Section(VARIANTS.key, VARIANTS.title, parts)
@@ -55,7 +53,7 @@ def _findings(rows: Sequence[VersusRow]) -> list[Part]:
     for name in _variants(rows):
         ratio_texts = [_ratio_text(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
         if name != rows[0].reference and any(ratio_texts):
-            notes.append(NotePart(f"{name}: {', '.join(text for text in ratio_texts if text)}."))
+            notes.append(Note(f"{name}: {', '.join(text for text in ratio_texts if text)}."))
     return notes
 
 
@@ -84,4 +82,4 @@ def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
     ]
     if len(groups) <= MAX_PLOTS:
         return [*plots]
-    return [*plots, NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]
+    return [*plots, Note(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]

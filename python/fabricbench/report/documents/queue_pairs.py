@@ -1,11 +1,10 @@
-"""Formats a table of queue pairs by number: job, ranks, hosts, addresses and UDP port of each."""
+"""Builds a table of queue pairs by number: job, ranks, hosts, addresses and UDP port of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from fabricbench.report.documents.table import Column, Row, Table
-from fabricbench.report.terminal.text_table import render
 
 _TEXTS = ("job", "source host", "target host", "source address", "target address")
 _HEADS = (
@@ -15,10 +14,10 @@ _HEADS = (
 _COLUMNS = [Column(head, is_text=head in _TEXTS, head=tuple(head.split())) for head in _HEADS]
 
 
-def listing(pairs: Iterable[Sequence[object]]) -> str:
-    """List queue pairs as a table.
+def queue_pairs_table(pairs: Iterable[Sequence[object]]) -> Table:
+    """Return a line for each queue pair.
 
     Args:
         pairs: Number, job, part, channel, sending and receiving rank, host, address and UDP port of each.
     """
-    return render(Table(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs]), colour=False)
+    return Table(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs])

@@ -1,12 +1,12 @@
-"""Formats tables of a job's main metric over the first two plan fields that a run sweeps."""
+"""Builds tables of a job's main metric over the first two plan fields that a run sweeps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fabricbench.report.documents.table import Column, Row, Table
 from fabricbench.report.documents.table_cells import metric_text
-from fabricbench.report.terminal.text_table import render
 from fabricbench.results.job_reports import JobReport
 from fabricbench.results.studies.sweep import MetricGrid, Sweep, sweeps
 from fabricbench.words import counted
@@ -16,29 +16,30 @@ _COLUMNS_MAX = 12
 _ROWS_MAX = 40
 
 
-def sweep_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+def sweep_tables(jobs: Sequence[JobReport]) -> list[Table]:
     """Return the main metric of each job over the first two swept fields, a table for each size.
 
     Empty if fewer than two fields have several values: then the table of the run is sufficient.
     """
-    parts = [_tables(sweep, colour=colour) for sweep in sweeps(jobs) if len(sweep.fields) > 1]
-    return "\n\n".join(part for part in parts if part)
+    return [table for sweep in sweeps(jobs) if len(sweep.fields) > 1 for table in _tables(sweep)]
 
 
-def _tables(sweep: Sweep, *, colour: bool) -> str:
+def _tables(sweep: Sweep) -> list[Table]:
     """Return the tables of one job, limited in number, and in size to a terminal."""
     grids = [grid for grid in sweep.grids() if _fits(grid)]
-    tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
+    tables = [_table(sweep, grid) for grid in grids[:_GRIDS_MAX]]
     omitted = len(grids) - _GRIDS_MAX
-    omission = [f"and {counted(omitted, 'more table')}: the report has all of them"] if omitted > 0 else []
-    return "\n\n".join([*tables, *omission])
+    if omitted > 0:
+        omission = f"and {counted(omitted, 'more table')}: the report has maps of all of them"
+        tables[-1] = replace(tables[-1], notes=[omission])
+    return tables
 
 
 def _fits(grid: MetricGrid) -> bool:
     return len(grid.columns.values) <= _COLUMNS_MAX and len(grid.rows.values) <= _ROWS_MAX
 
 
-def _table(sweep: Sweep, grid: MetricGrid, *, colour: bool) -> str:
+def _table(sweep: Sweep, grid: MetricGrid) -> Table:
     metric = sweep.metric
     unit = f" ({metric.unit})" if metric.unit else ""
     about = f", {grid.about}" if grid.about else ""
@@ -51,4 +52,4 @@ def _table(sweep: Sweep, grid: MetricGrid, *, colour: bool) -> str:
         Row([row, *(metric_text(metric, grid.values.get((row, column))) for column in grid.columns.values)])
         for row in grid.rows.values
     ]
-    return render(Table(columns, rows, title=title), colour=colour)
+    return Table(columns, rows, title=title)
