@@ -9,7 +9,7 @@ const named = (name: string, section: string) => ({ name, section }) as FigureNa
 const FIGURES = [
   named('bandwidth', 'bandwidth'),
   named('ratio', 'variants'),
-  named('kept', 'tenants'),
+  named('kept-share', 'tenants'),
   named('links', 'links'),
   named('timeline', 'timeline'),
 ];
@@ -17,9 +17,9 @@ const names = (figures: readonly (FigureName | undefined)[]) => figures.map((fig
 
 test('a run has curves and what differs between its trials, a run of one trial its timeline', () => {
   const swept = figuresOfRun({ dimensions: ['size'] }, FIGURES);
-  expect(names([swept.curve, ...swept.others])).toEqual(['bandwidth', 'ratio', 'kept']);
+  expect(names([swept.curve, ...swept.others])).toEqual(['bandwidth', 'ratio', 'kept-share']);
   const jobs = figuresOfRun({ dimensions: ['size', 'job'] }, FIGURES);
-  expect(names(jobs.others)).toEqual(['kept']);
+  expect(names(jobs.others)).toEqual(['kept-share']);
   const single = figuresOfRun({ dimensions: ['job'] }, FIGURES);
   expect(names([single.curve, ...single.others])).toEqual(['timeline']);
   expect(figuresOfRun({ dimensions: [] }, [])).toEqual({ curve: undefined, others: [] });

@@ -168,12 +168,16 @@ export function ordered(table: string, columns: Column[]): Column[] {
   return columns.toSorted((a, b) => rank(a) - rank(b));
 }
 
+/** Width of a table up to which its columns share the width of the page [px]. */
+const NARROW = 1200;
+
 export function gridColumns(columns: Column[]): GridColumn<TableRow>[] {
+  const isNarrow = columns.reduce((total, column) => total + widthOf(column), 0) <= NARROW;
   return columns.map((column) => ({
     key: column.name,
     title: heading(column.name),
     hint: column.name,
-    width: widthOf(column),
+    width: isNarrow ? `minmax(${widthOf(column)}px, ${column.type === 'String' ? 2 : 1}fr)` : widthOf(column),
     right: column.type !== 'String',
     sortable: true,
     cell: (row) => cellText(column.name, row[column.name] ?? null),
