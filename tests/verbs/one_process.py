@@ -100,7 +100,7 @@ ASKED: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def answer(line: str) -> None:
-    """Write what a function returns with an environment, in a process of its own; an empty line if it fails."""
+    """Write what a function returns in a process of its own; an empty line if it fails."""
     environment, what, *arguments = json.loads(line)
     child = os.fork()
     if child == 0:

@@ -6,7 +6,10 @@ import { filesOf, withFiles } from '../src/pages/explain/given';
 const file = (name: string, text = '') => new File([text], name);
 
 test('files of equal names are all kept, with a number in their names', async () => {
-  const files = withFiles([], [file('log.txt', 'a'), file('log.txt', 'b'), file('log.txt', 'c'), file('all')]);
+  const files = withFiles(
+    [],
+    [file('log.txt', 'a'), file('log.txt', 'b'), file('log.txt', 'c'), file('all')],
+  );
   const more = withFiles(files, [file('all', 'd'), file('.log'), file('.log', 'e')]);
   expect(more.map((each) => each.file.name)).toEqual([
     ...['log.txt', 'log-2.txt', 'log-3.txt', 'all', 'all-2', '.log', '.log-2'],

@@ -1,7 +1,7 @@
 """File of Plotly's JavaScript library that draws our figures in reports and in the web application.
 
-`make build` puts the part of the library with the traces in use, a quarter of the whole, next to this module. A tree
-without it uses the library of the Python package `plotly`.
+`make build` puts the part of it with the traces in use, a quarter of the whole, next to this module.
+A tree without it uses the library of the Python package `plotly`.
 """
 
 from __future__ import annotations
