@@ -13,7 +13,7 @@ import { Grid, type GridColumn, type Sorting } from '../../components/table/Grid
 import { Empty, Failure, Loading } from '../../components/QueryStates';
 import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
-import { counted, MISSING, simulatedTime } from '../../format/numbers';
+import { counted, MISSING, significant, simulatedTime } from '../../format/numbers';
 import { conditions, conditionText } from './rowConditions';
 import { hasFigures, type View } from './views';
 
@@ -184,9 +184,9 @@ export function gridColumns(columns: Column[]): GridColumn<TableRow>[] {
   }));
 }
 
-/** Headings of times have no unit: each cell has its own. */
+/** Headings of times and rates have no unit: each cell has its own. */
 function heading(name: string) {
-  return name.endsWith('_ps') ? name.slice(0, -3).replaceAll('_', ' ') : name.replaceAll('_', ' ');
+  return name.replace(/_(ps|bps)$/, '').replaceAll('_', ' ');
 }
 
 function widthOf({ name, type }: Column) {
@@ -198,9 +198,14 @@ function widthOf({ name, type }: Column) {
   return Math.max(least, heading(name).length * 7.4 + 34);
 }
 
+function numberText(name: string, value: number): string {
+  if (name.endsWith('_ps')) return simulatedTime(value);
+  return name.endsWith('_bps') ? `${significant(value / 1e9, 5)} Gb/s` : counted(value);
+}
+
 export function cellText(name: string, value: Cell): string {
   if (value === null) return MISSING;
   if (NAMES.has(name)) return String(value);
-  if (typeof value === 'number') return name.endsWith('_ps') ? simulatedTime(value) : counted(value);
+  if (typeof value === 'number') return numberText(name, value);
   return String(value);
 }
