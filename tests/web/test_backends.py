@@ -71,7 +71,7 @@ def test_a_view_of_what_a_backend_does_not_observe_says_so(page: Page, lab: Lab)
     page.goto(f"{lab.address}/trials/{lab.trials['loopback']}/chunks")
     expect(page.get_by_role("table", name="Table chunks")).to_be_visible()
     page.goto(f"{lab.address}/trials/{lab.trials['loopback']}/ports")
-    expect(page.get_by_text("backend loopback observes the tables chunks alone")).to_be_visible()
+    expect(page.get_by_text("needs the table ports, which backend loopback does not record")).to_be_visible()
     page.goto(f"{lab.address}/trials/{lab.trials['sim']}/ports")
     expect(page.get_by_role("table", name="Table ports")).to_be_visible()
 

@@ -97,9 +97,10 @@ const SHIPPED = [
 ];
 
 test('plans are found by words and topic, those of the workspace among them', () => {
-  const run = (plan: string, suite: string) =>
-    ({ plan, suite, title: `${plan} tried` }) as Parameters<typeof ownPlans>[0][number];
-  const own = ownPlans([run('mine', 'b'), run('mine', 'a'), run('lb-ecmp', 'c')], SHIPPED);
+  const run = (plan: string, suite: string, backend = 'sim') =>
+    ({ plan, suite, backend, title: `${plan} tried` }) as Parameters<typeof ownPlans>[0][number];
+  const listed = [run('mine', 'b'), run('mine', 'a'), run('lb-ecmp', 'c'), run('nccl', 'd', 'imported')];
+  const own = ownPlans(listed, SHIPPED);
   expect(own.map(({ open }) => open)).toEqual([{ run: 'b' }]);
   const plans = [...own, ...shippedPlans(SHIPPED)];
   expect(topicsOf(plans).map(({ topic, count }) => [topic, count])).toEqual([

@@ -28,6 +28,8 @@ queue pairs shared it.
 """
 _BUSY = 0.9
 _IDLE = 0.75
+_LINKS_LISTED = 8
+"""Number of links up to which a sentence has the count of each."""
 _INHERENT = ("gather", "incast")
 """Collectives in which every rank sends to one: an incast by definition, included in the bus factor."""
 
@@ -108,7 +110,7 @@ def _sentence_and_evidence(
     qps, window_ps = [port.egress_qps for port in ports], case.window_ps([worst])
     flows = list(users.flows) if users else []
     needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, worst, ports)
-    carried = f" carries {worst.egress_qps} of {counted(sum(qps), 'queue pair')} ({'+'.join(map(str, qps))})"
+    carried = f" carries {worst.egress_qps} of {counted(sum(qps), 'queue pair')} ({_each_text(qps)})"
     sentence = (
         f"{worst.name}{carried if any(qps) else ' is the fullest'} and {ratio:.2f} times the mean load "
         f"of the {name}: at line rate its frames take {time_words(needed_ps)}, "
@@ -129,6 +131,13 @@ def _sentence_and_evidence(
         "ideal_ps": round(window_ps),
         "flows": flows,
     } | _overlap(users)
+
+
+def _each_text(counts: list[int]) -> str:
+    """Return the count of each link, such as `11+2+2+1`; of many links the least and the largest."""
+    if len(counts) <= _LINKS_LISTED:
+        return "+".join(map(str, counts))
+    return f"{min(counts)} to {max(counts)} on each of {len(counts)} links"
 
 
 def _users(port: Port, users: Occupancy) -> str:

@@ -197,7 +197,7 @@ def _labelled(job: JobReport, reports: Sequence[JobReport]) -> LabelledResult:
     has_ideal = job.summary.value(IDEAL_SHARE.name) is not None
     why = missed_text(job, missed[0]) if missed else ""
     if not why and (has_ideal or not job.is_complete):
-        why = leading_text(job, [job])
+        why = job.summary.reason or leading_text(job, [job])
     return LabelledResult(job, ", ".join(parts), value, why)
 
 

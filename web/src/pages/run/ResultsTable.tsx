@@ -38,7 +38,8 @@ export function ResultsTable({ results, isOpen }: Props) {
       .filter(({ name }) => has((row) => row.metrics[name]))
       .map((metric) => metricColumn(metric, rows)),
     has((row) => row.kept_percent) && {
-      title: 'Of its bandwidth alone [%]',
+      title: 'Retained [%]',
+      hint: 'Bus bandwidth relative to the job alone',
       right: true,
       cell: ({ kept_percent }) => fixed(kept_percent, 1),
     },

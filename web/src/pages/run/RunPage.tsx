@@ -238,7 +238,9 @@ function UnfinishedTrials({ run }: { run: RunDetail }) {
   const trials = run.trials.filter((trial) => !isFinished(trial));
   if (trials.length === 0) return null;
   return (
-    <TablePanel title={`${trials.length} of ${run.trials_total} trials without a result`}>
+    <TablePanel
+      title={`${trials.length} of ${run.trials_total} ${run.trials_total === 1 ? 'trial' : 'trials'} without a result`}
+    >
       <DataTable
         label="Trials without a result"
         columns={TRIAL_COLUMNS}

@@ -16,8 +16,13 @@ export function RunPictures({ results }: { results: ResultsOfRun }) {
   const figures = useFigures(focus ?? '', focus !== null).data?.figures ?? [];
   const { curve, others } = figuresOfRun(results, figures);
   if (focus === null) return null;
+  // Of several iterations a figure of one trial is that of the worst result.
+  const isOneOfSeveral = results.results.some(({ iteration }) => iteration > 0);
+  const about = isOneOfSeveral && results.worst !== null ? `, ${results.worst.label}` : '';
+  const titled = (figure: FigureName) =>
+    figure.of_run ? figure : { ...figure, title: `${figure.title}${about}` };
   const panel = (figure: FigureName) => (
-    <FigurePanel key={figure.name} trial={focus} figure={figure} jobs={[]} filtered={false} />
+    <FigurePanel key={figure.name} trial={focus} figure={titled(figure)} jobs={[]} filtered={false} />
   );
   return (
     <>

@@ -13,7 +13,7 @@ import { Grid, type GridColumn, type Sorting } from '../../components/table/Grid
 import { Empty, Failure, Loading } from '../../components/QueryStates';
 import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
-import { counted, MISSING, simulatedTime } from '../../format/numbers';
+import { counted, MISSING, significant, simulatedTime } from '../../format/numbers';
 import { conditions, conditionText } from './rowConditions';
 import { hasFigures, type View } from './views';
 
@@ -168,21 +168,25 @@ export function ordered(table: string, columns: Column[]): Column[] {
   return columns.toSorted((a, b) => rank(a) - rank(b));
 }
 
+/** Width of a table up to which its columns share the width of the page [px]. */
+const NARROW = 1200;
+
 export function gridColumns(columns: Column[]): GridColumn<TableRow>[] {
+  const isNarrow = columns.reduce((total, column) => total + widthOf(column), 0) <= NARROW;
   return columns.map((column) => ({
     key: column.name,
     title: heading(column.name),
     hint: column.name,
-    width: widthOf(column),
+    width: isNarrow ? `minmax(${widthOf(column)}px, ${column.type === 'String' ? 2 : 1}fr)` : widthOf(column),
     right: column.type !== 'String',
     sortable: true,
     cell: (row) => cellText(column.name, row[column.name] ?? null),
   }));
 }
 
-/** Headings of times have no unit: each cell has its own. */
+/** Headings of times and rates have no unit: each cell has its own. */
 function heading(name: string) {
-  return name.endsWith('_ps') ? name.slice(0, -3).replaceAll('_', ' ') : name.replaceAll('_', ' ');
+  return name.replace(/_(ps|bps)$/, '').replaceAll('_', ' ');
 }
 
 function widthOf({ name, type }: Column) {
@@ -194,9 +198,14 @@ function widthOf({ name, type }: Column) {
   return Math.max(least, heading(name).length * 7.4 + 34);
 }
 
+function numberText(name: string, value: number): string {
+  if (name.endsWith('_ps')) return simulatedTime(value);
+  return name.endsWith('_bps') ? `${significant(value / 1e9, 5)} Gb/s` : counted(value);
+}
+
 export function cellText(name: string, value: Cell): string {
   if (value === null) return MISSING;
   if (NAMES.has(name)) return String(value);
-  if (typeof value === 'number') return name.endsWith('_ps') ? simulatedTime(value) : counted(value);
+  if (typeof value === 'number') return numberText(name, value);
   return String(value);
 }

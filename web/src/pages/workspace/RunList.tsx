@@ -67,7 +67,7 @@ const COLUMNS: readonly RunColumn[] = [
     cell: ({ ideal_percent }) => percentRange(ideal_percent),
   },
   {
-    title: 'Against alone',
+    title: 'Retained',
     hint: 'The job that loses most to the others: percentage of its bus bandwidth alone',
     cell: (run) => worstText(run) || MISSING,
   },

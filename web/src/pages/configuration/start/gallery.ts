@@ -48,12 +48,12 @@ export function shippedPlans(plans: readonly GalleryPlan[]): StartPlan[] {
     .sort((a, b) => place(a) - place(b));
 }
 
-/** The newest run of each plan of the workspace that is not shipped. */
+/** The newest run of each plan of the workspace that is not shipped; imported results have no plan. */
 export function ownPlans(runs: readonly RunListRow[], shipped: readonly GalleryPlan[]): StartPlan[] {
   const names = new Set(shipped.map(({ name }) => name));
   const own = new Map<string, StartPlan>();
-  for (const { plan, title, suite } of runs) {
-    if (plan === '' || names.has(plan) || own.has(plan)) continue;
+  for (const { plan, title, suite, backend } of runs) {
+    if (backend === 'imported' || plan === '' || names.has(plan) || own.has(plan)) continue;
     own.set(plan, { open: { run: suite }, name: plan, title, description: '', topic: OWN });
   }
   return [...own.values()];
