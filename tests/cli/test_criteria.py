@@ -109,8 +109,8 @@ def test_csv_has_the_verdict(folder: Path, command: str, plan: str, verdict: str
 @pytest.mark.parametrize(
     ("plan", "text"),
     [
-        ("met", "Criteria: all met, 4 judged."),
-        ("missed", "Criterion of the plan: 1 MB: completion_time_ms of 0.001 or less: not met"),
+        ("met", "criteria: all met"),
+        ("missed", "1 MB: completion_time_ms of 0.001 or less: not met"),
     ],
 )
 def test_the_report_has_the_verdict(folder: Path, plan: str, text: str) -> None:
