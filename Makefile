@@ -37,7 +37,8 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: $(STAMPS)/extension $(STAMPS)/web ## Run a shipped plan (PLAN=jct-alltoall) and write report.html
+run: ## Run a shipped plan (PLAN=jct-alltoall) and write report.html
+	@$(MAKE) --no-print-directory -j2 $(STAMPS)/extension $(STAMPS)/web
 	@$(BIN)/fabricbench run $(PLAN)
 	@$(BIN)/fabricbench report latest -o $(REPORT)
 	@echo "next: $(BIN)/fabricbench serve shows it in a browser, with all other plans" >&2
