@@ -38,9 +38,9 @@ for module in modules:
 def required(name: str, extras: set[str]) -> Iterator[str]:
     """Yield the distributions that installing one with extras brings, itself included."""
     seen = set[tuple[str, str]]()
-    open_ = [(canonicalize_name(name), extra) for extra in ("", *extras)]
-    while open_:
-        each, extra = open_.pop()
+    pending = [(canonicalize_name(name), extra) for extra in ("", *extras)]
+    while pending:
+        each, extra = pending.pop()
         if (each, extra) in seen:
             continue
         seen.add((each, extra))
@@ -49,7 +49,7 @@ def required(name: str, extras: set[str]) -> Iterator[str]:
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 child = canonicalize_name(requirement.name)
-                open_ += [(child, inner) for inner in ("", *requirement.extras)]
+                pending += [(child, inner) for inner in ("", *requirement.extras)]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def ask(process: subprocess.Popen[str]) -> Ask:
         assert process.stdout
         process.stdin.write(f"{json.dumps([environment, *what])}\n")
         process.stdin.flush()
-        told: dict[str, Any] = json.loads(process.stdout.readline())
-        return told
+        result: dict[str, Any] = json.loads(process.stdout.readline())
+        return result
 
     return asked

@@ -89,7 +89,7 @@ def check(address: str) -> dict[str, Any]:
     return {"drivers": [_core.drivers()["verbs"], _core.drivers(address)["verbs"]]}
 
 
-ASKED: dict[str, Callable[..., dict[str, Any]]] = {
+FUNCTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "carry_out": carry_out,
     "stamp": stamp,
     "fail": fail,
@@ -100,12 +100,15 @@ ASKED: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def answer(line: str) -> None:
-    """Write what a function returns in a process with an environment; an empty line if it fails."""
-    environment, what, *arguments = json.loads(line)
+    """Run a function in a child process with more environment variables, and write its result as a line.
+
+    The line is empty if the function fails.
+    """
+    environment, name, *arguments = json.loads(line)
     child = os.fork()
     if child == 0:
         os.environ.update(environment)
-        sys.stdout.write(json.dumps(ASKED[what](*arguments)))
+        sys.stdout.write(json.dumps(FUNCTIONS[name](*arguments)))
         sys.exit()
     os.waitpid(child, 0)
     sys.stdout.write("\n")

@@ -37,7 +37,9 @@ def test_a_campaign_is_followed_on_the_page_of_runs(context: BrowserContext, tmp
         expect(row).to_contain_text("2,000 of 2,000")
 
 
-def test_the_page_of_a_campaign_tells_what_its_factors_do(context: BrowserContext, tmp_path: Path) -> None:
+def test_the_page_of_a_campaign_shows_the_effects_of_its_factors(
+    context: BrowserContext, tmp_path: Path
+) -> None:
     file = written(tmp_path, CAMPAIGN)
     known(file, measured(file, tmp_path / "lab", made))
     page = context.new_page()
@@ -69,9 +71,7 @@ def test_the_page_of_a_campaign_tells_what_its_factors_do(context: BrowserContex
         assert serious_in_dark(page) == []
 
 
-def test_the_page_says_what_is_missing_and_follows_what_comes(
-    context: BrowserContext, tmp_path: Path
-) -> None:
+def test_the_page_lists_missing_trials_and_follows_new_ones(context: BrowserContext, tmp_path: Path) -> None:
     file = written(tmp_path, CAMPAIGN)
     workspace = measured(file, tmp_path / "lab", lambda *_: None)
     known(file, workspace, state="running", finished=0, percent=0.0, left_s=90.0)

@@ -74,7 +74,7 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page, ser
     expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
 
 
-def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page, served: Served) -> None:
+def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_marked(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/configure")
     page.get_by_role("button", name="Blank plan").click()
     write(

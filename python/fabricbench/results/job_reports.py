@@ -5,7 +5,7 @@ Also computes table `trials` of a record (the result tables of a trial).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -168,6 +168,11 @@ def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> lis
     """
     comparisons = ComparisonTrials([*trials, *others])
     return [report for trial in trials for report in stored_reports(trial, comparisons)]
+
+
+def attempts_alone(jobs: Iterable[JobReport]) -> set[int]:
+    """Return the attempts of the trials in which a job ran alone for comparison with these."""
+    return {job.alone.trial.attempt for job in jobs if job.alone}
 
 
 def meets_criteria(trial: Trial) -> bool:

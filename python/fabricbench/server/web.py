@@ -136,15 +136,19 @@ Token = Annotated[str | None, Query(max_length=1000, description="Logs in, as in
 @pages.get("/", response_model=None)
 def start_page(request: Request, state: State, token: Token = None) -> Response:
     """Serve the web application."""
-    if token is None and not (state.settings.static / "index.html").is_file():
+    if token is None and not _index(state).is_file():
         return HTMLResponse(_without_application())
     return _page(request, state, token)
+
+
+def _index(state: ServerState) -> Path:
+    return state.settings.static / "index.html"
 
 
 def _page(request: Request, state: ServerState, token: str | None) -> Response:
     """Serve the web application; with a token in the address, log in and take it out of there."""
     if token is None:
-        return FileResponse(state.settings.static / "index.html", headers={"Cache-Control": "no-cache"})
+        return FileResponse(_index(state), headers={"Cache-Control": "no-cache"})
     _throttle(request, state)
     user = user_of(token, state.settings)
     if user is None:
@@ -177,7 +181,7 @@ def static_file(
         cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
         return FileResponse(file, headers={"Cache-Control": cache})
     is_page = "text/html" in accept and not path.startswith(_NOT_PAGES)
-    if is_page and (state.settings.static / "index.html").is_file():
+    if is_page and _index(state).is_file():
         return _page(request, state, token)
     raise error_404(f"nothing at /{path[:100]}")
 

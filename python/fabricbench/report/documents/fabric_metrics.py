@@ -16,7 +16,7 @@ from fabricbench.report.documents.table_cells import (
     named_trials,
     trial_cell,
 )
-from fabricbench.results.job_reports import JobReport
+from fabricbench.results.job_reports import JobReport, attempts_alone
 
 TITLE: Final = "whole fabric, all jobs together"
 _Row = TypeVar("_Row", bound="Shown")
@@ -47,7 +47,7 @@ def fabric_table(jobs: Sequence[JobReport], focus: str = "", most: int | None = 
         focus: Id of the trial that is shown in detail.
         most: Maximum number of lines.
     """
-    alone = {job.alone.trial.attempt for job in jobs if job.alone}
+    alone = attempts_alone(jobs)
     jobs = [job for job in jobs if job.trial.attempt not in alone]
     shown = per_trial(sorted(jobs, key=lambda job: job.trial.facts.position))
     labels = {trial.attempt: name for name, trial in named_trials([job.trial for job in shown])}

@@ -24,7 +24,7 @@ from fabricbench.report.documents.table_cells import (
 from fabricbench.report.documents.variants import variant_table
 from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.job_ranking import concern
-from fabricbench.results.job_reports import JobReport
+from fabricbench.results.job_reports import JobReport, attempts_alone
 from fabricbench.results.variants import is_compared
 from fabricbench.work import NCCL_HEAD, nccl_text
 
@@ -44,7 +44,7 @@ def result_tables(jobs: Sequence[JobReport], focus: str = "", most: int | None =
         focus: Id of the trial that is shown in detail.
         most: Maximum number of jobs.
     """
-    alone = {job.alone.trial.attempt for job in jobs if job.alone}
+    alone = attempts_alone(jobs)
     together = [job for job in jobs if job.trial.attempt not in alone or job.trial.id == focus]
     kinds = _kinds(together)
     tables: dict[object, list[JobReport]] = {}
